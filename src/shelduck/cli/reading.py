@@ -72,5 +72,4 @@ class CatalogReader:
 
     def jobs(self) -> list[Job]:
         """Return all jobs, newest first."""
-        with self._store.read() as connection:
-            return catalog_jobs.jobs(connection)
+        return self._store.ask(catalog_jobs.jobs)

@@ -51,8 +51,7 @@ def survey_small(
         return survey, survey.small(wanted)
     last, most = -1, _PAGE if wanted.is_limited else PART
     while True:
-        with state.store.read() as connection:
-            ids = read_upkeep.small_files(connection, table, wanted.range, after=last, most=most)
+        ids = state.store.ask(read_upkeep.small_files, table, wanted.range, after=last, most=most)
         found.add(ids)
         is_last = len(ids) < most
         if is_last or wanted.is_limited:
@@ -66,8 +65,7 @@ def survey_small(
 
 def survey_worn(state: LakeState, table: TableVersion, threshold: float) -> Survey:
     """Find the files with at least the part ``threshold`` of their rows deleted."""
-    with state.store.read() as connection:
-        ids = read_upkeep.worn_files(connection, table, threshold)
+    ids = state.store.ask(read_upkeep.worn_files, table, threshold)
     return survey_some(state, table, ids)
 
 
@@ -129,8 +127,7 @@ class _Found:
         self.files: list[DataFile] = []
         self._mappings: dict[int, NameMapping] = {}
         self._partitions: dict[int, Partition] = {}
-        with state.store.read() as connection:
-            self._past = Past.of(connection, table)
+        self._past = state.store.ask(Past.of, table)
 
     def add(self, ids: Collection[int]) -> None:
         """Look up files by id."""

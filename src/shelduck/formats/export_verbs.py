@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.feed_files import touches
@@ -34,18 +34,11 @@ from shelduck.read.table_rows import TableRows, table_rows
 Place = str | os.PathLike[str]
 
 
-class _Surveyed(Protocol):
-    """A survey of any format."""
-
-    @property
-    def report(self) -> ExportReport: ...
+Found = TypeVar("Found", DeltaSurvey, IcebergSurvey)
 
 
-Found = TypeVar("Found", bound=_Surveyed)
-
-
-class ExportBase(FlushVerbs, UpkeepVerbs):
-    """A table as exports see it, and where they may write."""
+class ExportVerbs(FlushVerbs, UpkeepVerbs):
+    """Metadata of other formats over the same files; nothing is copied."""
 
     def _rows(self) -> TableRows:
         if self._state.info.encrypted:
@@ -90,10 +83,6 @@ class ExportBase(FlushVerbs, UpkeepVerbs):
             )
         return location.rstrip("/")
 
-
-class DeltaExportVerbs(ExportBase):
-    """A Delta log over the same files; nothing is copied."""
-
     def export_delta(self, path: Place, *, rewrite: bool = False) -> Exported:
         """Write a Delta log over the table's files into a directory.
 
@@ -129,8 +118,7 @@ class DeltaExportVerbs(ExportBase):
             # No file has an older type, so the history is left out.
             return found
         table = found.table
-        with self._state.store.read() as connection:
-            versions = column_versions(connection, table.id)
+        versions = self._state.store.ask(column_versions, table.id)
         forgotten = forgotten_at(table.properties)
         types = earlier_types(table.columns, versions, at=table.snapshot.id, forgotten_at=forgotten)
         earlier = {
@@ -139,10 +127,6 @@ class DeltaExportVerbs(ExportBase):
             if leaf in found.types
         }
         return replace(found, earlier=earlier)
-
-
-class ExportVerbs(DeltaExportVerbs):
-    """Metadata of other formats over the same files; nothing is copied."""
 
     def plan_export(self, format: str) -> ExportReport:  # noqa: A002 - the word for it
         """Return a report of what an export would do, without writing; print it.
@@ -205,8 +189,7 @@ class ExportVerbs(DeltaExportVerbs):
         if before.version != found.version:
             return False
         last, now = before.snapshot, found.table.snapshot.id
-        with self._state.store.read() as connection:
-            logged = catalog_read.logged(connection, last + 1, now)
+        logged = self._state.store.ask(catalog_read.logged, last + 1, now)
         return last == now or not touches(logged, found.table, last + 1, now)
 
     def _iceberg(self, location: str, format_version: int | None) -> IcebergSurvey:

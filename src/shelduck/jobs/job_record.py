@@ -63,13 +63,11 @@ class JobRecord:
 
     def look(self) -> Job:
         """Return the job as it is now."""
-        with self._state.store.read() as connection:
-            return catalog_jobs.job(connection, self._number, is_there=True)
+        return self._state.store.ask(catalog_jobs.job, self._number, is_there=True)
 
     def table(self, job: Job) -> TableVersion:
         """Return the newest version of the job's table; NotFound if it was dropped."""
-        with self._state.store.read() as connection:
-            found = self._state.tables.newest_of(connection, job.table_id)
+        found = self._state.store.ask(self._state.tables.newest_of, job.table_id)
         if found is None:
             raise NotFound(f"table {job.table_name} was dropped", about="table")
         return found

@@ -76,8 +76,7 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
 
     def look(self) -> Job:
         """Return all that the catalog knows about it."""
-        with self._state.store.read() as connection:
-            self._seen = catalog_jobs.job(connection, self.id)
+        self._seen = self._state.store.ask(catalog_jobs.job, self.id)
         return self._seen
 
     def wait(self, *, progress: bool | None = None) -> Committed:
@@ -411,5 +410,4 @@ def _is_taken(job: Job) -> bool:
 
 def jobs_of(state: LakeState) -> list[Job]:
     """Return what the catalog knows about all jobs, newest first."""
-    with state.store.read() as connection:
-        return catalog_jobs.jobs(connection)
+    return state.store.ask(catalog_jobs.jobs)

@@ -201,8 +201,7 @@ def show_jobs(runner: Runner, statement: ShowJobs) -> DataFrame | PlainRows:
 def cancel_alter(runner: Runner, statement: CancelJob) -> Unchanged:
     """CANCEL ALTER TABLE COLUMN."""
     table = runner.version(statement.name)
-    with runner.state.store.read() as connection:
-        job = open_job(connection, table.id)
+    job = runner.state.store.ask(open_job, table.id)
     is_other = job is not None and job.work.makes_rollups is not statement.rollups
     if job is None or is_other or (statement.jobs and job.id not in statement.jobs):
         told = f" (job {', '.join(map(str, statement.jobs))})" if statement.jobs else ""

@@ -142,8 +142,7 @@ class WideningVerbs(TableHandle, in_parts=True):
     def _type_changes(self, table: TableVersion) -> dict[Path, tuple[TypeChange, ...]]:
         if table.id < 0:
             return {}
-        with self._state.store.read() as connection:
-            versions = read_upkeep.column_versions(connection, table.id)
+        versions = self._state.store.ask(read_upkeep.column_versions, table.id)
         return type_changes(
             table.columns,
             versions,

@@ -182,8 +182,7 @@ class JobWorker:
         return self._rewrite(job) if job.work.rewrites else self._advance(job)
 
     def _wait_for_writers(self, job: Job, pause: Callable[[], None]) -> None:
-        with self._state.store.read() as connection:
-            found = writers_before(connection, job.table_id, job.base)
+        found = self._state.store.ask(writers_before, job.table_id, job.base)
         alive = [writer for writer in found if not is_gone(writer)]
         if alive:
             told = f"waits for {len(alive)} writer(s)"
@@ -311,8 +310,7 @@ class JobWorker:
         return Committed(done.snapshot.id)
 
     def _nulls(self, table: TableVersion, column: Field) -> int:
-        with self._state.store.read() as connection:
-            return nulls_of(connection, table, column)
+        return self._state.store.ask(nulls_of, table, column)
 
     def _finish(self, found: Survey, job: Job, told: str | None = None) -> JobStep:
         total = len(found.rows.files)

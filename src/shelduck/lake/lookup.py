@@ -331,8 +331,7 @@ def require_unconverted(unit: UnitOfWork, change: AlterTable) -> None:
     used = {n for one in found if known.find(one.name) is None for n in one.uses}
     if not used:
         return
-    with unit.state.store.read() as connection:
-        job = open_job(connection, table.id)
+    job = unit.state.store.ask(open_job, table.id)
     if job is not None and used.intersection(n for c in job.work.conversions for n in c.parts):
         raise AlreadyExists(
             f"cannot add a constraint to {table.full_name}: job {job.id} ({job.state.value})"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from shelduck.lake.results import TableName
 from shelduck.model.changes.change import (
@@ -30,13 +30,7 @@ from shelduck.model.tables.schema import spent
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
 from shelduck.model.tables.view import MacroVersion, ViewVersion
 
-
-class _Object(Protocol):
-    @property
-    def id(self) -> int: ...
-
-
-V = TypeVar("V", bound=_Object)
+V = TypeVar("V", SchemaInfo, MacroVersion, ViewVersion, TableVersion)
 W = TypeVar("W", bound="StagedObject[Any]")
 
 
@@ -47,6 +41,8 @@ class StagedObject(Generic[V]):
     original: V | None
     current: V
     dropped: bool = False
+    _gone: ClassVar[type[Any]]
+    """The change that drops the object."""
 
     def copied(self) -> Self:
         """Return a copy that later changes do not affect."""
@@ -63,9 +59,6 @@ class StagedObject(Generic[V]):
     def _made(self, made: V) -> list[Change]:
         raise NotImplementedError
 
-    def _gone(self, old: V) -> Change:
-        raise NotImplementedError
-
     def _changed(self, _old: V, _now: V) -> list[Change]:
         return []
 
@@ -74,29 +67,29 @@ class StagedObject(Generic[V]):
 class StagedSchema(StagedObject[SchemaInfo]):
     """What happened to a schema; ``uuid`` is that of a new one."""
 
+    _gone = DropSchema
+
     uuid: str = ""
 
     def _made(self, made: SchemaInfo) -> list[Change]:
         return [CreateSchema(made, self.uuid)]
-
-    def _gone(self, old: SchemaInfo) -> Change:
-        return DropSchema(old)
 
 
 @dataclass
 class StagedMacro(StagedObject[MacroVersion]):
     """What happened to a macro."""
 
+    _gone = DropMacro
+
     def _made(self, made: MacroVersion) -> list[Change]:
         return [CreateMacro(made)]
-
-    def _gone(self, old: MacroVersion) -> Change:
-        return DropMacro(old)
 
 
 @dataclass
 class StagedView(StagedObject[ViewVersion]):
     """What happened to a view, and to comments on its columns."""
+
+    _gone = DropView
 
     comments: Mapping[str, str | None] = field(default_factory=dict)
 
@@ -112,9 +105,6 @@ class StagedView(StagedObject[ViewVersion]):
     def _made(self, made: ViewVersion) -> list[Change]:
         return [CreateView(made.id, made.schema, made.name, made.uuid, made.definition)]
 
-    def _gone(self, old: ViewVersion) -> Change:
-        return DropView(old)
-
     def _changed(self, old: ViewVersion, now: ViewVersion) -> list[Change]:
         told = [CommentViewColumns(old, tuple(self.comments.items()))] if self.comments else []
         return [*([] if now.name == old.name else [RenameView(old, now.name)]), *told]
@@ -123,6 +113,8 @@ class StagedView(StagedObject[ViewVersion]):
 @dataclass
 class StagedTable(StagedObject[TableVersion]):
     """What happened to a table and its rows."""
+
+    _gone = DropTable
 
     altered: AlterTable | None = None
     rows: StagedRows = field(default_factory=StagedRows)
@@ -143,9 +135,6 @@ class StagedTable(StagedObject[TableVersion]):
             reserved=spent(made.columns, made.max_column_id),
         )
         return [create, *self.rows.changes(made.id, made.columns)]
-
-    def _gone(self, old: TableVersion) -> Change:
-        return DropTable(old)
 
     def _changed(self, old: TableVersion, now: TableVersion) -> list[Change]:
         found: list[Change] = [] if now.name == old.name else [RenameTable(old, now.name)]

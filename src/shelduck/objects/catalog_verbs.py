@@ -181,8 +181,7 @@ class CatalogVerbs(LakeHandle):
         return view_of(self._state, self._unit).workspace
 
     def _was_table(self, name: TableName) -> bool:
-        with self._state.store.read() as connection:
-            return catalog_read.was_table(connection, name.home, name.name)
+        return self._state.store.ask(catalog_read.was_table, name.home, name.name)
 
 
 def _members(columns: Mapping[str, str] | StructType, *, ntz: bool) -> list[Member]:

@@ -110,8 +110,7 @@ column_stats = _table_of(read_metadata.STATS_COLUMNS, read_metadata.column_stats
 
 def snapshots(state: LakeState, table: TableVersion) -> DataFrame:
     """Return ``t.snapshots``."""
-    with state.store.read() as connection:
-        changed = read_metadata.changed_snapshots(connection, table)
+    changed = state.store.ask(read_metadata.changed_snapshots, table)
     rows = [
         (
             *(s.time, s.id, found.parent, found.operation, s.author, s.commit_message),
@@ -130,8 +129,7 @@ def history(state: LakeState, table: TableVersion, limit: int | None = None) -> 
     rows count those in files and in the catalog; they are left out once a compaction or a flush has
     merged rows of several snapshots. There are no metrics for files that compaction has replaced.
     """
-    with state.store.read() as connection:
-        changed = read_metadata.changed_snapshots(connection, table, limit)
+    changed = state.store.ask(read_metadata.changed_snapshots, table, limit)
     rows = []
     for found in changed:
         s = found.snapshot

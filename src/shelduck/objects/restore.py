@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+
 from shelduck.catalog.read import read
-from shelduck.engine.session import SparkSession
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.lookup import TableHandle, instant
 from shelduck.lake.operation import Operation, Runner
@@ -35,8 +37,10 @@ from shelduck.model.files.data_file import (
 from shelduck.model.tables.rollup import ROLLUPS, refuse_rollup
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.names import backticked
 from shelduck.read.plan.scan import PLANNED
-from shelduck.read.scan.change_feed import Feed
+from shelduck.read.scan.change_feed import CHANGE_TYPE, ROW_ID, VERSION, Feed, departures
+from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import TableRows, table_rows
 from shelduck.text.query.travel import read_time
 from shelduck.text.tokens.cursor import Cursor
@@ -45,7 +49,7 @@ from shelduck.write.changes.append import Placing, moved_to_catalog, placing
 from shelduck.write.changes.edits import file_deletes
 from shelduck.write.deletes.delete_files import write_delete_files
 from shelduck.write.hooks import carry_out_rows
-from shelduck.write.parquet.replacing import later_rows, lost_rows
+from shelduck.write.parquet.kept import parts_of_bytes
 from shelduck.write.parquet.write import Writing, write_files
 from shelduck.write.progress import write_progress
 
@@ -215,8 +219,7 @@ def plan_restore(state: LakeState, now: TableVersion, then: TableVersion) -> Res
     # Files as the newest snapshot sees them, but with the columns of the older one.
     target = replace(then, snapshot=now.snapshot, path=now.path, first_names=now.first_names)
     feed = look_up(state, target, span, FeedSnapshots())
-    with state.store.read() as connection:
-        stored = read.inlined_rows(connection, then)
+    stored = state.store.ask(read.inlined_rows, then)
     gone, came = _difference(stored, rows.inlined)
     plan = replace(
         feed.plan,
@@ -253,7 +256,7 @@ def restore_rows(
         paths += [f.delete_file.path for f in deletes if f.delete_file is not None]
         if found.has_losses:
             with write_progress(spark, table.full_name, show=how.show_progress) as progress:
-                rows = lost_rows(spark, found.feed, found.then.snapshot.id, ROW_ID_COLUMN)
+                rows = _lost_rows(spark, found.feed, found.then.snapshot.id, ROW_ID_COLUMN)
                 own = Writing(lineage=(ROW_ID_COLUMN,))
                 written = write_files(spark, rows, target, own, progress=progress)
             paths += [f.path for f in written.files]
@@ -276,7 +279,7 @@ def _deletes(spark: SparkSession, found: Restoration) -> tuple[list[FileDeletes]
     if not found.mixed:
         return ended, count
     rows = replace(found.now, files=found.mixed, inlined=())
-    dead = later_rows(spark, rows.frame, found.then.snapshot.id)
+    dead = _later_rows(spark, rows, found.then.snapshot.id)
     written = write_delete_files(spark, dead, rows, found.now.table)
     ended += file_deletes(rows, written)
     return ended, count + sum(w.rows for w in written.values())
@@ -340,6 +343,23 @@ def restore(runner: Runner, statement: Restore) -> Result:
     """RESTORE TABLE ... TO VERSION or TIMESTAMP AS OF."""
     table = runner.verbs(RestoreVerbs, statement.name)
     return table.restore(version=statement.version, timestamp=statement.timestamp)
+
+
+def _lost_rows(spark: SparkSession, feed: Feed, seen_at: int, row_id: str) -> DataFrame:
+    """Return the rows that existed at a snapshot and were deleted since, row ids last."""
+    found = departures(spark, feed, "", seen_at).drop(CHANGE_TYPE, VERSION)
+    names = [F.col(backticked(n)) for n in feed.table.columns.names]
+    size = sum(f.file_size_bytes for f, _ in feed.plan.ended)
+    size += sum(f.file_size_bytes for f in feed.plan.thinned)
+    made = found.select(*names, F.col(ROW_ID).alias(row_id))
+    return made.coalesce(parts_of_bytes(size))
+
+
+def _later_rows(spark: SparkSession, table: TableRows, seen_at: int) -> DataFrame:
+    """Return file and position of the rows that were added after a snapshot."""
+    rows = table.frame(spark, None, (Origin.FILE_ID, Origin.POSITION, Origin.SNAPSHOT_ID))
+    later = rows.where(F.col(Origin.SNAPSHOT_ID) > seen_at)
+    return later.select(Origin.FILE_ID, Origin.POSITION)
 
 
 OPERATIONS = (Operation("RESTORE", Restore, restore, read_restore, counts=True, only_lakes=True),)

@@ -62,8 +62,7 @@ class Table(
         """
         require_limit(limit)
         table = self._version()
-        with self._state.store.read() as connection:
-            found = catalog_read.table_history(connection, table, limit=limit, before=before)
+        found = self._state.store.ask(catalog_read.table_history, table, limit=limit, before=before)
         return Snapshots(found)
 
     def _repr_html_(self) -> str:

@@ -83,20 +83,14 @@ class LargeTable(Pruner, ABC):
     """
 
     by_id_up_to = PART
+    count: int
+    """How many files there are."""
+    bytes: int
+    """How large they are together."""
     examples: tuple[DataFile, ...]
     mappings: Mapping[int, NameMapping]
     _make: MakePlan
     _groups: tuple[ScanGroup, ...]
-
-    @property
-    @abstractmethod
-    def count(self) -> int:
-        """Return how many files there are."""
-
-    @property
-    @abstractmethod
-    def bytes(self) -> int:
-        """Return how large they are together."""
 
     @abstractmethod
     def seen(self) -> Iterator[tuple[int, DeletesSeen]]:
@@ -119,8 +113,7 @@ class LargeTable(Pruner, ABC):
 
     def live_rows(self) -> int | None:
         """Return how many rows of the files are not deleted; None if that is not known."""
-        with self._store.read() as connection:
-            return live_rows(connection, self._table)
+        return self._store.ask(live_rows, self._table)
 
     def rows(self, group: ScanGroup) -> int | None:
         """Return about how many rows of a group are not deleted: its share of all, by size."""
@@ -191,8 +184,7 @@ class LargeTable(Pruner, ABC):
         self.mappings = read.name_mappings(connection, (f.mapping_id for f in examples))
 
     def _looked_up(self, ids: Sequence[int]) -> list[DataFile]:
-        with self._store.read() as connection:
-            files = read.data_files(connection, self._table, ids=ids)
+        files = self._store.ask(read.data_files, self._table, ids=ids)
         if len(files) < len(ids):
             raise merged(self._table)
         return files
@@ -233,6 +225,7 @@ class ListedFiles(LargeTable):
         self._lists = lists
         self._list = files
         self._there = files.at(table.snapshot.id)
+        self.count, self.bytes = int(self._there.sum()), int(files.sizes[self._there].sum())
         self._deletes = _deletes(files, deletes_of_files(connection, table, known))
         deleted = (self._deletes != _NO_DELETES).any(axis=0)
         self._classes = files.kinds * 2 + deleted
@@ -248,16 +241,6 @@ class ListedFiles(LargeTable):
         )
         if set(self._class_of.values()) != set(classes.tolist()):
             raise merged(table)
-
-    @property
-    def count(self) -> int:
-        """Return how many files there are."""
-        return int(self._there.sum())
-
-    @property
-    def bytes(self) -> int:
-        """Return how large they are together."""
-        return int(self._list.sizes[self._there].sum())
 
     @property
     def sum_of_ids(self) -> int:

@@ -128,8 +128,7 @@ class Pruner(FileSource):
         columns = {i for i in found if i is not None}
         if columns & self._unsafe:
             return set()
-        with self._store.read() as connection:
-            stats = self._stats_of(connection, columns, files)
+        stats = self._store.ask(self._stats_of, columns, files)
         return certain_files(negated, group, stats, files)
 
     def values(
@@ -218,8 +217,7 @@ class Pruner(FileSource):
             return None
         stats: Mapping[int, Mapping[int, ColumnStats]] = {}
         if columns:
-            with self._store.read() as connection:
-                stats = self._stats_of(connection, columns, files)
+            stats = self._store.ask(self._stats_of, columns, files)
         return measured(part, wanted, stats)
 
     def _matching(

@@ -63,19 +63,10 @@ class SoughtFiles(LargeTable):
         super().__init__(store, table)
         self._lists = lists
         self._outline = outline
+        self.count, self.bytes = outline.files, outline.bytes
         self._shared = _Shared()
         ids = [number for some in outline.alike for number in some.examples]
         self._look_up_examples(connection, known, ids)
-
-    @property
-    def count(self) -> int:
-        """Return how many files there are."""
-        return self._outline.files
-
-    @property
-    def bytes(self) -> int:
-        """Return how large they are together."""
-        return self._outline.bytes
 
     def seen(self) -> Iterator[tuple[int, DeletesSeen]]:
         """Yield the id of each file and its deletes, without a statement for each."""
@@ -131,8 +122,7 @@ class SoughtFiles(LargeTable):
                 return self._looked_up(shared.found[key])
             if not self._lists.may_ask(self._table):
                 return None
-            with self._store.read() as connection:
-                files = self._asked(connection, ranges)
+            files = self._store.ask(self._asked, ranges)
             self._lists.note_asked(self._table)
             if files is not None:
                 self._note(files)
@@ -166,8 +156,7 @@ class SoughtFiles(LargeTable):
         """Return the files with their list, which is made if it is not there."""
         with self._shared.lock:
             if self._shared.listed is None:
-                with self._store.read() as connection:
-                    self._shared.listed = self._made(connection)
+                self._shared.listed = self._store.ask(self._made)
             return self._shared.listed
 
     def _made(self, connection: read.Connection) -> ListedFiles:

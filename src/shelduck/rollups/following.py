@@ -76,8 +76,7 @@ def is_fresh(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> bool:
         return False
     if unit.settles(table.id):
         return True
-    with unit.state.store.read() as connection:
-        return is_settled(connection, settling(unit, base, table), unit.workspace.base)
+    return unit.state.store.ask(is_settled, settling(unit, base, table), unit.workspace.base)
 
 
 def make_anew(

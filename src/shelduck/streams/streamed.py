@@ -236,8 +236,7 @@ class TableStream:
         """Return why rows of a later version cannot have the query's columns, None if they can."""
         table, name = self._table, now.full_name
         snapshot = int(now.snapshot.id)
-        with self._state.store.read() as connection:
-            job = first_conversion(connection, table.id, self._known, snapshot)
+        job = self._state.store.ask(first_conversion, table.id, self._known, snapshot)
         if job is not None:
             return f"job {job.id} converted columns of {name} in snapshot {job.published}"
         other = misfit(table, now) if snapshot > self._known else None
@@ -262,16 +261,14 @@ class TableStream:
         told = self._misfit(found)
         if told is not None:
             raise self._outdated(told)
-        with self._state.store.read() as connection:
-            job = first_conversion(connection, mine.id, first, self._known)
+        job = self._state.store.ask(first_conversion, mine.id, first, self._known)
         if job is not None:
             instead = f"begin with a new checkpoint at startingVersion {job.first_feed}"
             raise converted_since(mine, job, first, instead)
         return replace(found, columns=mine.columns, first_names=mine.first_names)
 
     def _range(self, first: int, last: int) -> FeedRange:
-        with self._state.store.read() as connection:
-            return feed_range(connection, first, last)
+        return self._state.store.ask(feed_range, first, last)
 
     def _whole(self, part: StreamPart) -> DataFrame:
         """Return rows that the table held, as inserts if the stream is a change feed."""

@@ -217,8 +217,7 @@ class _Checker:
     def older(self) -> Iterator[Problem]:
         """Look whether files that only older snapshots see exist, with their size."""
         try:
-            with self.state.store.read() as connection:
-                found = older_files(connection, self.state.info)
+            found = self.state.store.ask(older_files, self.state.info)
         except ShelduckError as error:
             yield Problem("", "table", "the files of older snapshots", _told(error), _LOOK)
             return

@@ -199,8 +199,7 @@ class _Run:
         """Yield what a table needs, looking again after each step; no kind of step twice."""
         tried = set()
         while True:
-            with self.state.store.read() as connection:
-                found = table_facts(connection, number)
+            found = self.state.store.ask(table_facts, number)
             steps = [s for one in found for s in steps_of_table(one) if s.key not in tried]
             if not steps:
                 return

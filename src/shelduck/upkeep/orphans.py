@@ -85,10 +85,9 @@ def clean_up(
 def _lots(store: Store, lake: LakeInfo, chosen: Chosen) -> Iterator[list[ScheduledFile]]:
     last = -1
     while True:
-        with store.read() as connection:
-            found = schedule.scheduled_files(
-                connection, lake, chosen.before, after=last, most=WAITING_LOT
-            )
+        found = store.ask(
+            schedule.scheduled_files, lake, chosen.before, after=last, most=WAITING_LOT
+        )
         lot = [f for f in found if chosen.table is None or is_below(f.path, chosen.table)]
         if lot:
             yield lot
@@ -167,8 +166,7 @@ def remove_orphans(
     nothing, if a link leads to files.
     """
     known = KnownFiles(lake, waiting=True)
-    with store.read() as connection:
-        owned = schedule.owned_directories(connection, lake)
+    owned = store.ask(schedule.owned_directories, lake)
     # Other writers do not wait for this: inside the lock, only newer rows are read.
     known.read_all(store)
     search = _Search(store, lake, known, before, duckdb_files, dry_run)
@@ -290,8 +288,7 @@ class _Search:
             return busy, self.known.among(paths)
 
         if self.dry_run:
-            with self.store.read() as connection:
-                return look(connection)
+            return self.store.ask(look)
         return write_with_retries(self.store, look)
 
 

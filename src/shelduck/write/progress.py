@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from importlib import import_module
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.filesize import decimal
@@ -176,7 +176,7 @@ def counted(
 
 @contextmanager
 def _shown(
-    meter: Meter, display: _Display, look: Callable[[], None] = lambda: None
+    meter: Meter, display: _Notebook | _Terminal, look: Callable[[], None] = lambda: None
 ) -> Iterator[None]:
     """Show a meter while the block runs; ``look`` brings it up to date."""
     if not _turn.acquire(blocking=False):
@@ -210,15 +210,8 @@ def _shown(
             display.end(told)
 
 
-class _Display(Protocol):
-    """Where a line is shown; nothing may be shown before `end`."""
-
-    def show(self, line: str) -> None: ...
-
-    def end(self, line: str | None) -> None: ...
-
-
-def _display(*, show: bool | None) -> _Display | None:
+def _display(*, show: bool | None) -> _Notebook | _Terminal | None:
+    """Return where a line is shown; nothing may be shown before `end`."""
     if show is False:
         return None
     if _is_notebook():

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -44,6 +44,7 @@ from shelduck.errors import (
 from shelduck.metrics import RETRIES, record
 from shelduck.model.text.names import require_characters
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -89,6 +90,13 @@ class Store:
         """Provide a connection whose statements all see one state of the catalog."""
         with self._transaction(self.database.begin_read) as connection:
             yield connection
+
+    def ask(
+        self, question: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **more: P.kwargs
+    ) -> T:
+        """Return the answer to one question: what is called with a connection of `read`."""
+        with self.read() as connection:
+            return question(connection, *args, **more)
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:

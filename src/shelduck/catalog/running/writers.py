@@ -216,8 +216,7 @@ def last_finished(connection: sa.Connection, subject: str) -> datetime | None:
 
 def maintainer(store: Store, subject: str) -> str | None:
     """Return who claimed a subject last and has not released it; one or two statements."""
-    with store.read() as connection:
-        found = _claim_on(connection, subject)
+    found = store.ask(_claim_on, subject)
     return None if found is None else found.worker
 
 

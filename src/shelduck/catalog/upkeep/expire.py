@@ -95,8 +95,7 @@ def choose(store: Store, request: ExpiryRequest) -> ExpiryChoice:
     last = len(ids) - max(1, request.retain_last or 1)
     kept: set[int] = set()
     if has_branches:
-        with store.read() as connection:
-            kept = bases_of_twins(connection)
+        kept = store.ask(bases_of_twins)
     wanted = None if request.versions is None else _known(request.versions, ids)
     expired, remaining = array("q"), array("q")
     for at, number in enumerate(ids):

@@ -58,8 +58,7 @@ class KnownFiles:
         # Files leave these tables for those that wait for deletion, so these come last.
         last = -1
         while self._with_waiting:
-            with store.read() as connection:
-                some = scheduled_files(connection, self._lake, None, after=last, most=_ROWS)
+            some = store.ask(scheduled_files, self._lake, None, after=last, most=_ROWS)
             self._hashes.extend(hash(storage_path(file.path)) for file in some)
             if len(some) < _ROWS:
                 break

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -84,20 +84,15 @@ def migrate(
     return done
 
 
+@dataclass(eq=False)
 class _Migration:
     """One look at a catalog inside a transaction, and what it leads to."""
 
-    def __init__(
-        self,
-        connection: sa.Connection,
-        target: Format,
-        is_gone: Callable[[str], bool],
-        *,
-        is_plan: bool,
-    ) -> None:
-        self.connection, self.target = connection, target
-        self._is_gone, self._is_plan = is_gone, is_plan
-        self._steps: list[MigrationStep] = []
+    connection: sa.Connection
+    target: Format
+    _is_gone: Callable[[str], bool]
+    is_plan: bool
+    _steps: list[MigrationStep] = field(default_factory=list, init=False)
 
     def all(self) -> tuple[str, list[MigrationStep]]:
         """Do every step, and return them with the version before."""
@@ -119,7 +114,7 @@ class _Migration:
         self.present = stored_columns(self.connection)
         acts = [*self._busy(), *self._missing(older), *self._inlined_tables()]
         refusals = [act.refusal for act in acts if act.refusal is not None]
-        if refusals and not self._is_plan:
+        if refusals and not self.is_plan:
             raise refusals[0]
         # DuckDB commits no table that a transaction has altered after it changed its rows.
         self._do([*acts, *self._additions()])
@@ -131,7 +126,7 @@ class _Migration:
     def _do(self, acts: Sequence[_Act]) -> None:
         for act in acts:
             self._steps.append(act.step)
-            for statement, values in () if self._is_plan else act.statements:
+            for statement, values in () if self.is_plan else act.statements:
                 self.connection.execute(statement, values)
 
     def _busy(self) -> Iterator[_Act]:

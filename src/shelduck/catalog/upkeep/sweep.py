@@ -11,7 +11,7 @@ that removes a lot looks for its rows again, because another sweep may have been
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -73,25 +73,19 @@ class Page:
     gone: int
 
 
+@dataclass(eq=False)
 class Sweep:
     """The removal of what no remaining snapshot sees.
 
     Without ``removes``, it only looks.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        lake: LakeInfo,
-        remaining: Remaining,
-        pace: LotPace,
-        *,
-        removes: bool = True,
-    ) -> None:
-        """Prepare a sweep; nothing is read yet."""
-        self._store, self._lake, self._remaining = store, lake, remaining
-        self._pace, self._removes = pace, removes
-        self._widths: dict[int, int] = {}
+    _store: Store
+    _lake: LakeInfo
+    _remaining: Remaining
+    _pace: LotPace
+    removes: bool = True
+    _widths: dict[int, int] = field(default_factory=dict, init=False)
 
     def count_files(self) -> int:
         """Return how many rows of files there are to look at; one statement for each kind."""
@@ -179,7 +173,7 @@ class Sweep:
     def _remove(self, source: sa.Table, lot: _Lot) -> int:
         """Remove a lot in one transaction; return how many files were left of it."""
         ids = [number for some in lot.files.values() for number in some]
-        if not ids or not self._removes:
+        if not ids or not self.removes:
             return len(ids)
         is_data = source is tables.data_file
         key = _f.data_file_id if is_data else _d.delete_file_id
@@ -220,7 +214,7 @@ class Sweep:
 
     def _in_steps(self, act: Callable[[sa.Connection, RowBudget], None]) -> None:
         """Run ``act`` in transactions of their own until it does not use up its budget."""
-        while self._removes:
+        while self.removes:
 
             def step(connection: sa.Connection) -> bool:
                 budget = RowBudget(self._pace.rows)

@@ -120,19 +120,17 @@ def _is_same(new: Field, old: Field) -> bool:
     return (new.name, new.shape, len(new.children)) == (old.name, old.shape, len(old.children))
 
 
+@dataclass(eq=False)
 class _Build:
     """One version's columns, based on those of the version before."""
 
-    def __init__(
-        self, old: Sequence[Field], origin: Mapping[FieldId, DeltaField], next_id: int
-    ) -> None:
-        self.old = old
-        self.known = origin
-        self.next_id = next_id
-        self.keys: frozenset[str] = frozenset()
-        self.origin: dict[FieldId, DeltaField] = {}
-        self.comments: dict[FieldId | None, str] = {}
-        self.unsafe: set[FieldId] = set()
+    old: Sequence[Field]
+    known: Mapping[FieldId, DeltaField]
+    next_id: int
+    keys: frozenset[str] = frozenset()
+    origin: dict[FieldId, DeltaField] = field(default_factory=dict)
+    comments: dict[FieldId | None, str] = field(default_factory=dict)
+    unsafe: set[FieldId] = field(default_factory=set)
 
     def columns(self, metadata: Metadata, properties: Mapping[str, str]) -> Columns:
         delta = delta_schema(metadata)

@@ -318,8 +318,7 @@ def undrop_table(runner: Runner, statement: UndropTable) -> Result:
     name = runner.name(statement.name)
     if runner.view().workspace.has_table(name):
         raise AlreadyExists(f"table {name} exists; UNDROP TABLE brings back one that was dropped")
-    with runner.state.store.read() as connection:
-        end = dropped_at(connection, name.home, name.name)
+    end = runner.state.store.ask(dropped_at, name.home, name.name)
     if end is None:
         raise NotFound(
             f"no table {name} was dropped, or its snapshots expired; see SHOW TABLES", about="table"

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_, or_
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.rows.assign import assign
-from shelduck.engine.session import DataFrame, SparkSession
+from shelduck.engine.types import literal
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.results import Done, discard
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED
-from shelduck.read.scan.matching import Where
+from shelduck.model.tables.partition import IDENTITY
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.names import backticked
+from shelduck.read.scan.matching import Where, as_condition
+from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.append import Placing, moved_to_catalog, with_numbers, write_rows
 from shelduck.write.changes.edits import delete_rows, row_rules, truncate_rows, with_new_files
-from shelduck.write.parquet.replacing import InPartitions, counting_misfits
+from shelduck.write.parquet.partition_keys import PartitionKey, directory_text, partition_keys
 from shelduck.write.progress import write_progress
 
+_KEY = "__shelduck_key_{}"
+_MISFIT = "__shelduck_misfit"
+_FEW_VALUES = 1000
 Deleting = Callable[[tuple[NewDataFile, ...]], Done]
 
 
@@ -37,7 +49,7 @@ def overwrite_where(
     rules = row_rules(rows.table)
     if rules is not None:
         fitting = rules.require_apart(spark, rows, fitting, where)
-    fitting, misfits = counting_misfits(fitting, where)
+    fitting, misfits = _counting_misfits(fitting, where)
 
     def delete(files: tuple[NewDataFile, ...]) -> Done:
         # If there are no rows, Spark may not count at all.
@@ -92,7 +104,7 @@ def overwrite_partitions(
         if not files:
             return Done(table)
         names = {f.name for f in table.columns if f.id in {k.column_id for k in table.partition}}
-        chosen = InPartitions(
+        chosen = _InPartitions(
             spark, table, _written(rows, files).frame(spark, sorted(names)), files
         )
         return delete_rows(spark, rows, chosen, few=how.limits.deleted)
@@ -129,3 +141,44 @@ def _replaced(
         return moved_to_catalog(gone, how.limits.new)
     counts = replace(gone.counts, inserted=written.rows)
     return moved_to_catalog(with_new_files(gone, written.files, counts), how.limits.new)
+
+
+@dataclass(frozen=True)
+class _InPartitions:
+    """Rows in the partitions of ``new``: rows of the same table that were just written to files."""
+
+    spark: SparkSession
+    table: TableVersion
+    new: DataFrame
+    files: Sequence[NewDataFile]
+
+    def rows(self, frame: DataFrame) -> DataFrame:
+        """Return the rows of ``frame`` whose partition has a row in ``new``; origins only."""
+        keys = partition_keys(self.table)
+        names = [_KEY.format(n) for n in range(len(keys))]
+        texts = [directory_text(self.spark, k).alias(n) for k, n in zip(keys, names, strict=True)]
+        present = self.new.select(*texts).distinct()
+        near = [found for n, k in enumerate(keys) if (found := self._values(n, k)) is not None]
+        if near:
+            frame = frame.where(reduce(and_, near))
+        origins = [o for o in Origin if o in frame.columns]
+        return frame.select(*texts, *origins).join(F.broadcast(present), names, "left_semi")
+
+    def _values(self, place: int, key: PartitionKey) -> Column | None:
+        """Return a condition by which files can be skipped; None if there is none."""
+        values = {file.partition_values[place] for file in self.files}
+        if key.transform.kind != IDENTITY or len(values) > _FEW_VALUES:
+            return None
+        column = F.col(backticked(key.field.name))
+        known = [column == literal(v, key.leaf) for v in values if v is not None]
+        return reduce(or_, known + ([column.isNull()] if None in values else []))
+
+
+def _counting_misfits(rows: DataFrame, where: Where) -> tuple[DataFrame, Callable[[], int]]:
+    """Return rows, and a function that says after the write how many of them fail a condition."""
+    named = rows if where.alias is None else rows.alias(where.alias)
+    misfit = ~F.coalesce(as_condition(where.condition), F.lit(False))
+    marked = named.select("*", misfit.alias(_MISFIT))
+    seen = Observation()
+    counted = marked.observe(seen, F.count(F.when(F.col(_MISFIT), 1)).alias("misfits"))
+    return counted.drop(_MISFIT), lambda: int(seen.get.get("misfits", 0))

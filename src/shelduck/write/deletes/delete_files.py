@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +25,7 @@ from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.deaths import may_be_later
 from shelduck.read.scan.scan_frames import Origin
+from shelduck.read.table_rows import TableRows
 from shelduck.write.deletes.position_files import (
     FILE,
     PATH,
@@ -69,21 +69,10 @@ class _Written:
     rows: int
 
 
-class Holder(Protocol):
-    """Who knows the files that rows are deleted from."""
-
-    @property
-    def held(self) -> int | None:
-        """How many rows the files hold, None if that is not known."""
-
-    def files_of(self, ids: Collection[int]) -> Mapping[int, DataFile]:
-        """Return files by id."""
-
-
 def write_delete_files(
     spark: SparkSession,
     dead: DataFrame | pa.Table,
-    files: Holder,
+    files: TableRows,
     table: TableVersion,
     *,
     few: int = 0,
@@ -132,7 +121,7 @@ class _Work:
 
     spark: SparkSession
     table: TableVersion
-    holder: Holder
+    holder: TableRows
     few: int
     register: Register | None
     directories: list[str] = field(default_factory=list)

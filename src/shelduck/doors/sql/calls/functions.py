@@ -33,8 +33,7 @@ _FILES = ", ".join(
 
 def snapshots(runner: Runner) -> PlainRows:
     """Show all snapshots, oldest first."""
-    with runner.state.store.read() as connection:
-        found = read.snapshots(connection)
+    found = runner.state.store.ask(read.snapshots)
     rows = [
         (
             *(s.id, s.time, s.schema_version, metadata_rows.change_map(read.entries_of(s))),
@@ -47,8 +46,7 @@ def snapshots(runner: Runner) -> PlainRows:
 
 def table_info(runner: Runner) -> PlainRows:
     """Show the tables, with the number and size of their files."""
-    with runner.state.store.read() as connection:
-        rows = metadata_rows.table_rows(connection, runner.view().workspace.base)
+    rows = runner.state.store.ask(metadata_rows.table_rows, runner.view().workspace.base)
     return PlainRows(_TABLES, [(*row[:3], str(row[3]), *row[4:]) for row in rows])
 
 
