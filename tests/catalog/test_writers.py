@@ -10,14 +10,14 @@ import pytest
 
 from shelduck import clock
 from shelduck.catalog.commit.commit import commit
-from shelduck.catalog.running import writers
+from shelduck.catalog.running import job_rows, writers
 from shelduck.catalog.running.job_rows import job as look_up
 from shelduck.catalog.schema import own_tables
 from shelduck.errors import CatalogUnavailable
 from shelduck.lake import state as jobs_leases
 from shelduck.lake import state as leases
 from shelduck.lake import unit
-from shelduck.lake.results import Done
+from shelduck.lake.done import Done
 from shelduck.lake.state import LakeState, Leases, Writer
 from shelduck.model.changes.change import AlterTable, CommitInfo, DeleteRows
 from shelduck.model.changes.job import LEASE, OPEN_STATES, JobState, JobStep, JobWork, NewJob
@@ -169,11 +169,11 @@ def test_who_is_at_work_says_so_from_time_to_time(lake):
     leases = Leases(lake.store, beat=0.02)
     writers.register_writer(lake.store, "w", number)
     first = expiry(lake)
-    leases.hold_writer("w")
-    with leases.worker("nobody"):
+    leases.hold(jobs_leases.renew_writers, "w")
+    with leases.holding(job_rows.renew_workers, "nobody"):
         until(lambda: expiry(lake) != first)
     [thread] = [t for t in threading.enumerate() if t.name == "shelduck leases"]
-    leases.release_writer("w")
+    leases.release(jobs_leases.renew_writers, "w")
     thread.join(20)
 
     assert not thread.is_alive()
@@ -192,9 +192,9 @@ def test_a_beat_that_fails_is_not_the_last(lake, monkeypatch):
 
     monkeypatch.setattr(jobs_leases, "renew_writers", fails)
     leases = Leases(lake.store, beat=0.02)
-    leases.hold_writer("w")
+    leases.hold(jobs_leases.renew_writers, "w")
     until(lambda: expiry(lake) != first)
-    leases.release_writer("w")
+    leases.release(jobs_leases.renew_writers, "w")
     assert failed
 
 
@@ -202,7 +202,7 @@ def test_a_lease_that_was_not_renewed_is_renewed_sooner(lake, monkeypatch):
     results = [TimeoutError("no connection is free"), None, None]
     monkeypatch.setattr(jobs_leases, "renew_writers", Mock(side_effect=results))
     leases, pauses = Leases(lake.store, beat=15.0), []
-    leases._writers.add("w")
+    leases._held[jobs_leases.renew_writers] = {"w"}
 
     class Rest:
         def wait(self, seconds):

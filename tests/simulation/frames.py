@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from shelduck.lake.results import Done
+from shelduck.lake.done import Done
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import (
@@ -38,7 +38,7 @@ from tests.simulation.files import StandIn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from shelduck.lake.results import Loaded
+    from shelduck.lake.done import Loaded
     from shelduck.model.files.data_file import DataFile
     from shelduck.model.tables.table_version import TableVersion
     from shelduck.rollups.rollup_rows import RollupRows

@@ -21,7 +21,7 @@ from shelduck.jobs.convert import OlderValues
 from shelduck.jobs.renewal import Renewal
 from shelduck.lake import state as leases
 from shelduck.lake import unit
-from shelduck.lake.results import Done
+from shelduck.lake.done import Done
 from shelduck.lake.state import Writer
 from shelduck.model.changes.change import PostponedRewrites
 from shelduck.rollups import following

@@ -17,8 +17,9 @@ from shelduck.branches.merging import OURS, Merging, Resolution
 from shelduck.engine.rows.table_rules import violations
 from shelduck.engine.session import temporary_views
 from shelduck.errors import Conflict, ShelduckError
+from shelduck.lake.done import Counts
 from shelduck.lake.lookup import rows_of
-from shelduck.lake.results import Counts, TableName
+from shelduck.lake.results import TableName
 from shelduck.lake.table_changes import changes_of
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.job import Job

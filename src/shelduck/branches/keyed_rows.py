@@ -14,8 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.branches.changed_rows import MOST_LISTED, Side, decided
 from shelduck.branches.merging import Merging
+from shelduck.lake.done import Counts
 from shelduck.lake.lookup import rows_of
-from shelduck.lake.results import Counts, TableName
+from shelduck.lake.results import TableName
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.keys import Aggregation, table_keys
 from shelduck.model.tables.schema import Field

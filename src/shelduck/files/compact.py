@@ -15,7 +15,7 @@ from shelduck.catalog.read.read import Connection
 from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.engine.stopping import SparkJobs, stopped_on_error
 from shelduck.errors import CorruptLake
-from shelduck.lake.results import Counts, Done, discard
+from shelduck.lake.done import Counts, Done, discard
 from shelduck.lake.state import LakeState
 from shelduck.model.changes.change import RewriteFiles, RewrittenFile
 from shelduck.model.files.compaction import (

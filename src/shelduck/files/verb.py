@@ -14,17 +14,9 @@ from shelduck.engine.named_errors import unknown_columns
 from shelduck.errors import Conflict, InvalidRequest, NotFound, OutcomeUnknown, Unsupported
 from shelduck.files.candidates import files_holding, survey_small, survey_some, survey_worn
 from shelduck.files.compact import Derived, Report, RewrittenBin, Survey, survey, write_bins
+from shelduck.lake.done import Done, discard, discard_unpublished
 from shelduck.lake.lookup import TableHandle
-from shelduck.lake.results import (
-    Committed,
-    Compacted,
-    Done,
-    Result,
-    Staged,
-    TableName,
-    discard,
-    discard_unpublished,
-)
+from shelduck.lake.results import Committed, Compacted, Result, Staged, TableName
 from shelduck.lake.state import LakeState, Writer
 from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
 from shelduck.model.files.compaction import MIN_FILES, Bin, SmallFiles, batches

@@ -13,8 +13,9 @@ from shelduck.engine.files.listing import find_parquet
 from shelduck.engine.session import SparkSession
 from shelduck.errors import AlreadyExists, InvalidRequest, Unsupported
 from shelduck.formats.report import raise_problems
+from shelduck.lake.done import Counts, Done
 from shelduck.lake.lookup import require_satisfied_in
-from shelduck.lake.results import Counts, Done, Result
+from shelduck.lake.results import Result
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.files.adoption import Adopted, match_file
 from shelduck.model.files.data_file import ColumnStats, Layout, NewDataFile

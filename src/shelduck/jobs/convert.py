@@ -21,8 +21,8 @@ from shelduck.files.compact import (
     next_row_id,
     write_bins,
 )
+from shelduck.lake.done import discard
 from shelduck.lake.evolution.arrangement import keys_in_new_order, sorted_by_shadows
-from shelduck.lake.results import discard
 from shelduck.model.changes.change import RewriteFiles
 from shelduck.model.files.compaction import NO_PARTITION, Bin
 from shelduck.model.files.data_file import DataFile, NewDataFile, counted_rows

@@ -21,7 +21,7 @@ from shelduck.errors import (
     SparkFailed,
 )
 from shelduck.files.compact import Survey, survey
-from shelduck.lake.results import discard, require_files
+from shelduck.lake.done import discard, require_files
 from shelduck.lake.state import LakeState, Writer
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import Change

@@ -16,9 +16,10 @@ from shelduck.jobs.job_record import Begun
 from shelduck.jobs.shares import help_job
 from shelduck.jobs.undo import WayBack, undo_of
 from shelduck.jobs.worker import JobWorker
+from shelduck.lake.done import require_files
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.lookup import TellsOfSpark
-from shelduck.lake.results import Committed, TableName, require_files
+from shelduck.lake.results import Committed, TableName
 from shelduck.lake.state import LakeState, Turns, is_gone, new_identity
 from shelduck.lake.unit import UnitOfWork
 from shelduck.metrics import JOB_DURATION, timed

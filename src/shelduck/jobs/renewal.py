@@ -17,7 +17,7 @@ from shelduck.catalog.read import table_facts as read_upkeep
 from shelduck.catalog.read.table_facts import described
 from shelduck.engine.files.storage import copy_files
 from shelduck.files.compact import Survey
-from shelduck.lake.results import Counts, Done, discard
+from shelduck.lake.done import Counts, Done, discard
 from shelduck.model.changes.change import (
     Entry,
     PostponedRewrites,

@@ -44,8 +44,9 @@ from shelduck.jobs.renewal import renew
 from shelduck.jobs.shares import Helper, Shares, files_left
 from shelduck.keys.key_draft import meeting_keys
 from shelduck.keys.unique_keys import MeetingRows
+from shelduck.lake.done import Done, discard
 from shelduck.lake.evolution.plan import plan_alter
-from shelduck.lake.results import Committed, Done, TableName, Unchanged, discard
+from shelduck.lake.results import Committed, TableName, Unchanged
 from shelduck.lake.state import LakeState, is_gone, new_identity
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import AlterTable, DeleteRows, RewriteFiles, altered
@@ -109,7 +110,7 @@ class JobWorker:
     @contextmanager
     def _at_work(self) -> Iterator[None]:
         try:
-            with self._state.leases.worker(self._name):
+            with self._state.leases.holding(catalog_jobs.renew_workers, self._name):
                 yield
         finally:
             with suppress(ShelduckError):

@@ -14,10 +14,11 @@ from shelduck.catalog.read import read
 from shelduck.engine.named_errors import SparkError, data_fault
 from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.lake.done import Counts, Done, Loaded
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.lookup import rows_of
 from shelduck.lake.preflight import Preflight
-from shelduck.lake.results import Counts, Done, Loaded, TableName
+from shelduck.lake.results import TableName
 from shelduck.lake.table_changes import feed_since
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import DeleteRows, altered

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from shelduck.errors import InvalidRequest
 from shelduck.keys.unique_keys import folded_done
+from shelduck.lake.done import Done
 from shelduck.lake.lookup import TableHandle, rows_of
-from shelduck.lake.results import Done, Result
+from shelduck.lake.results import Result
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.keys import Aggregation, KeyModel, KeySpec, folds
 from shelduck.write.hooks import carry_out_rows

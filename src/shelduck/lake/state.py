@@ -10,8 +10,8 @@ import socket
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from functools import cached_property
@@ -20,7 +20,7 @@ from typing import Self, TypeVar
 
 from shelduck.catalog.databases.store import Store, write_with_retries
 from shelduck.catalog.read.kept_tables import KeptTables
-from shelduck.catalog.running.job_rows import renew_workers
+from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.writers import (
     claim_upkeep,
     forget_upkeep,
@@ -46,6 +46,8 @@ from shelduck.read.file_lists import FileLists
 from shelduck.read.table_rows import KeptInlined, LayoutMemory
 from shelduck.text.tokens.filter_literals import zone_named
 
+Renewal = Callable[[Connection, Collection[str]], None]
+"""What renews the leases of names, each function those of one kind."""
 _SOONER = 5
 """How much sooner leases are renewed again if it has just failed."""
 
@@ -60,39 +62,23 @@ class Leases:
         self._store = store
         self._beat = beat
         self._lock = threading.Lock()
-        self._writers: set[str] = set()
-        self._workers: set[str] = set()
-        self._maintainers: set[str] = set()
+        self._held: dict[Renewal, set[str]] = {}
         self._rest = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def hold_writer(self, writer: str) -> None:
-        """Renew the lease of a writer until it is released."""
-        self._hold(self._writers, writer)
-
-    def release_writer(self, writer: str) -> None:
-        """Stop renewing the lease of a writer."""
-        self._release(self._writers, writer)
-
-    def worker(self, worker: str) -> AbstractContextManager[None]:
-        """Renew the lease of a worker inside a ``with`` block."""
-        return self._holding(self._workers, worker)
-
-    def maintainer(self, maintainer: str) -> AbstractContextManager[None]:
-        """Renew the claims of a maintainer inside a ``with`` block."""
-        return self._holding(self._maintainers, maintainer)
-
     @contextmanager
-    def _holding(self, held: set[str], name: str) -> Iterator[None]:
-        self._hold(held, name)
+    def holding(self, renewal: Renewal, name: str) -> Iterator[None]:
+        """Renew the leases of a writer, worker or maintainer inside a ``with`` block."""
+        self.hold(renewal, name)
         try:
             yield
         finally:
-            self._release(held, name)
+            self.release(renewal, name)
 
-    def _hold(self, held: set[str], name: str) -> None:
+    def hold(self, renewal: Renewal, name: str) -> None:
+        """Have ``renewal`` called for a name until it is released."""
         with self._lock:
-            held.add(name)
+            self._held.setdefault(renewal, set()).add(name)
             if self._thread is None:
                 self._rest = threading.Event()
                 self._thread = threading.Thread(
@@ -100,11 +86,11 @@ class Leases:
                 )
                 self._thread.start()
 
-    def _release(self, held: set[str], name: str) -> None:
+    def release(self, renewal: Renewal, name: str) -> None:
+        """Stop renewing the leases of a name."""
         with self._lock:
-            held.discard(name)
-            busy = self._writers or self._workers or self._maintainers
-            if not busy and self._thread is not None:
+            self._held.get(renewal, set()).discard(name)
+            if not any(self._held.values()) and self._thread is not None:
                 self._rest.set()
                 self._thread = None
 
@@ -120,15 +106,10 @@ class Leases:
 
     def _renew(self) -> None:
         with self._lock:
-            writers, workers = set(self._writers), set(self._workers)
-            maintainers = set(self._maintainers)
+            held = {renewal: set(names) for renewal, names in self._held.items() if names}
         with self._store.write() as connection:
-            if writers:
-                renew_writers(connection, writers)
-            if workers:
-                renew_workers(connection, workers)
-            if maintainers:
-                renew_upkeep(connection, maintainers)
+            for renewal, names in held.items():
+                renewal(connection, names)
 
 
 def new_identity() -> str:
@@ -191,7 +172,7 @@ class Writer:
         if table.id not in self._tables:
             job = register_writer(self._store, self._id, table.id)
             if not self._tables:
-                self._leases.hold_writer(self._id)
+                self._leases.hold(renew_writers, self._id)
             if job is None or not job.is_understood:
                 # A job that only a newer Shelduck understands converts rows that lack its columns.
                 self._tables[table.id] = ()
@@ -202,7 +183,7 @@ class Writer:
     def ended(self) -> None:
         """Note that the commit has removed it from the catalog."""
         if self._tables:
-            self._leases.release_writer(self._id)
+            self._leases.release(renew_writers, self._id)
             self._tables.clear()
 
     def give_up(self) -> None:
@@ -243,7 +224,7 @@ class Maintainer:
         if not claim.is_mine:
             yield claim
             return
-        with self._leases.maintainer(self._id):
+        with self._leases.holding(renew_upkeep, self._id):
             try:
                 yield claim
             finally:

@@ -14,17 +14,8 @@ from shelduck.catalog.commit.own_rows import landed_in
 from shelduck.catalog.databases.store import Store, tries
 from shelduck.catalog.running.writers import LeaseLost
 from shelduck.errors import Conflict, InvalidRequest, OutcomeUnknown
-from shelduck.lake.results import (
-    Committed,
-    Counts,
-    Done,
-    Result,
-    Staged,
-    Unchanged,
-    discard,
-    discard_unpublished,
-    require_files,
-)
+from shelduck.lake.done import Counts, Done, discard, discard_unpublished, require_files
+from shelduck.lake.results import Committed, Result, Staged, Unchanged
 from shelduck.lake.state import LakeState, Writer
 from shelduck.lake.workspace import Workspace
 from shelduck.model.changes.change import Change, CommitInfo, DeleteRows, RewriteFiles, is_look

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.catalog.read import read
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.lake.done import Counts, Done, discard
 from shelduck.lake.lookup import TableHandle, instant
 from shelduck.lake.operation import Operation, Runner
-from shelduck.lake.results import Counts, Done, Result, TableName, discard
+from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.table_changes import look_up
 from shelduck.lake.unit import UnitOfWork

@@ -10,8 +10,9 @@ from shelduck.catalog.commit.settled import is_settled, settled_at
 from shelduck.catalog.read import read as catalog_read
 from shelduck.engine.session import DataFrame
 from shelduck.errors import Conflict, InvalidRequest, NewerFormat, NotFound, ShelduckError
+from shelduck.lake.done import Done, Loaded
 from shelduck.lake.lookup import rows_of, table_of_id
-from shelduck.lake.results import Done, Loaded, Result, TableName
+from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.table_changes import feed_since
 from shelduck.lake.unit import UnitOfWork, carry_out_anew

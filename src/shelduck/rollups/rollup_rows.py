@@ -12,7 +12,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, select_named
 from shelduck.engine.types import spark_type
-from shelduck.lake.results import Counts, Done, Loaded
+from shelduck.lake.done import Counts, Done, Loaded
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import DataFile, counted_rows, deletes_seen

@@ -15,8 +15,9 @@ from shelduck.engine.rows.assign import assign
 from shelduck.engine.rows.needed_columns import NamedRows, rescue_rows
 from shelduck.engine.session import DataFrame, StructType
 from shelduck.errors import Conflict, InvalidRequest
+from shelduck.lake.done import Done, Loaded, discard
 from shelduck.lake.lookup import replaced_columns, table_of_id
-from shelduck.lake.results import Done, Loaded, Result, Staged, TableName, discard
+from shelduck.lake.results import Result, Staged, TableName
 from shelduck.lake.state import LakeState, Writer
 from shelduck.lake.unit import UnitOfWork, carry_out, counted
 from shelduck.model.changes.change import AppendFiles, InlineRows, RowChange

@@ -10,8 +10,9 @@ from shelduck.engine.rows.assignments import SetValue, Value
 from shelduck.engine.rows.needed_columns import rescue_rows
 from shelduck.engine.session import DataFrame, StructType, merges_schemas
 from shelduck.errors import InvalidRequest
+from shelduck.lake.done import Done
 from shelduck.lake.lookup import TableHandle
-from shelduck.lake.results import Done, Result
+from shelduck.lake.results import Result
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION, Evolution, evolution_of

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from shelduck.engine.named_errors import unknown_columns
 from shelduck.engine.stopping import stopped_on_error
+from shelduck.lake.done import Done, Loaded
 from shelduck.lake.evolution.arrangement import SHAPE_RULES, Partition, ShapeRules
 from shelduck.lake.lookup import rows_of
-from shelduck.lake.results import Done, Loaded, Result, Staged, TableName
+from shelduck.lake.results import Result, Staged, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out_anew, counted
 from shelduck.model.tables.properties import require_known

@@ -10,9 +10,9 @@ from functools import partial
 from shelduck.engine.rows.needed_columns import NeededChange, differences, schema_changes
 from shelduck.engine.session import StructType
 from shelduck.errors import InvalidRequest, ShelduckError
+from shelduck.lake.done import Done
 from shelduck.lake.evolution.plan import plan_alter
 from shelduck.lake.lookup import with_cost
-from shelduck.lake.results import Done
 from shelduck.lake.state import LakeState
 from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.changes.evolution import Evolution

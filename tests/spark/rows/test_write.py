@@ -20,7 +20,7 @@ import pytest
 from shelduck.engine.files import footers
 from shelduck.engine.rows.assign import assign
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.lake.results import discard
+from shelduck.lake.done import discard
 from shelduck.model.tables.schema import FieldId
 from shelduck.write.parquet.plain_write import _writer, write_plain_parts
 from shelduck.write.parquet.write import write_files

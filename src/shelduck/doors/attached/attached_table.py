@@ -20,8 +20,9 @@ from shelduck.engine.session import DataFrame, merges_schemas
 from shelduck.engine.types import spark_type
 from shelduck.errors import InvalidRequest, ShelduckError, Unsupported
 from shelduck.lake.branch_names import name_on_branch
+from shelduck.lake.done import Done
 from shelduck.lake.operation import QueryScope
-from shelduck.lake.results import Done, TableName
+from shelduck.lake.results import TableName
 from shelduck.lake.spark_options import (
     EVOLUTION,
     OVERWRITE_MODE,

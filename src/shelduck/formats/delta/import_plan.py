@@ -20,7 +20,7 @@ from shelduck.formats.delta.delta_files import DeltaFiles, sizes_of
 from shelduck.formats.delta.log import Added, DeltaLog, State
 from shelduck.formats.delta.steps import Imported, ImportStep, Planner
 from shelduck.formats.report import column_of, raise_problems
-from shelduck.lake.results import Counts, Done, discard
+from shelduck.lake.done import Counts, Done, discard
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, RowChange
 from shelduck.model.files.data_file import DataFile, NewDeleteFile, deletes_seen
 from shelduck.model.files.place import is_below

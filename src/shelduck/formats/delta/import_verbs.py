@@ -12,9 +12,10 @@ from shelduck.errors import AlreadyExists, Unsupported
 from shelduck.formats.delta.import_plan import ImportPlan, plan_import, stage_step
 from shelduck.formats.delta.log import delta_root, read_log
 from shelduck.formats.delta.steps import Imported, ImportStep
+from shelduck.lake.done import Done
 from shelduck.lake.evolution.arrangement import Arrangement
 from shelduck.lake.lookup import LakeHandle, require_unconverted
-from shelduck.lake.results import Committed, Done, TableName
+from shelduck.lake.results import Committed, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import CommitInfo, alteration

@@ -11,10 +11,11 @@ from shelduck.catalog.running.identity_numbers import copy_numbers
 from shelduck.engine.session import DataFrame
 from shelduck.engine.types import members_of
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
+from shelduck.lake.done import Done, Loaded
 from shelduck.lake.evolution.arrangement import arrangement_of
 from shelduck.lake.lookup import rows_of, version_at
 from shelduck.lake.operation import Operation, Runner
-from shelduck.lake.results import Done, Loaded, Result, TableName, Unchanged
+from shelduck.lake.results import Result, TableName, Unchanged
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes.change import alteration

@@ -22,7 +22,7 @@ from shelduck.engine.rows.store_rules import NEW_TYPE
 from shelduck.engine.rows.table_rules import numbered, numbers_of_parts, numbers_of_plan
 from shelduck.engine.session import AnalysisException, DataFrame, SparkSession
 from shelduck.errors import InvalidRequest
-from shelduck.lake.results import Counts, Done, discard, inlined
+from shelduck.lake.done import Counts, Done, discard, inlined
 from shelduck.lake.state import LakeState
 from shelduck.model.changes.change import AppendFiles, InlineRows
 from shelduck.model.files.fitted import InlinedBatch

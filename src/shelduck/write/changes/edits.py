@@ -16,7 +16,7 @@ from shelduck.engine.bridge import engine_for
 from shelduck.engine.rows.assignments import Assignments, SetValue, updated_rows
 from shelduck.engine.session import DataFrame, SparkSession, with_values
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.lake.results import Counts, Done, Loaded, discard
+from shelduck.lake.done import Counts, Done, Loaded, discard
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, InlineRows
 from shelduck.model.files.data_file import ROW_ID_COLUMN, NewDataFile, deletes_seen
 from shelduck.model.files.fitted import InlinedBatch

@@ -18,7 +18,7 @@ from shelduck.catalog.read.table_facts import (
 )
 from shelduck.engine.session import SparkSession
 from shelduck.errors import CorruptLake
-from shelduck.lake.results import Counts, Done, discard
+from shelduck.lake.done import Counts, Done, discard
 from shelduck.model.changes.change import (
     Change,
     DeleteRows,

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.engine.rows.assign import assign
 from shelduck.engine.types import literal
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.lake.results import Done, discard
+from shelduck.lake.done import Done, discard
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED

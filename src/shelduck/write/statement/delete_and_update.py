@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shelduck.errors import NotFound
+from shelduck.lake.done import Done
 from shelduck.lake.operation import Operation, Runner
-from shelduck.lake.results import Done, Result
+from shelduck.lake.results import Result
 from shelduck.lake.unit import UnitOfWork
 from shelduck.read.scan.matching import Where
 from shelduck.text.query.expressions import expression_of, take_assignments, take_target

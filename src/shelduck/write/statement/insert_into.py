@@ -12,8 +12,9 @@ from shelduck.engine.rows.assign import has_rules
 from shelduck.engine.session import DataFrame, replaces_partitions, temporary_views, with_values
 from shelduck.engine.types import default_sql
 from shelduck.errors import InvalidRequest
+from shelduck.lake.done import Done, Loaded, inlined
 from shelduck.lake.operation import Operation, Runner
-from shelduck.lake.results import Done, Loaded, Result, Staged, inlined
+from shelduck.lake.results import Result, Staged
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION, Evolution
 from shelduck.model.tables.computed import computed_of

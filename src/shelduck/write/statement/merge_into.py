@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from shelduck.engine.rows.assignments import SetValue
 from shelduck.errors import InvalidRequest
+from shelduck.lake.done import Done
 from shelduck.lake.operation import Operation, Runner
-from shelduck.lake.results import Done, Result
+from shelduck.lake.results import Result
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table_version import TableVersion
