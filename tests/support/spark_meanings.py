@@ -23,7 +23,7 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.tables.column_storage import DropIndex
+from shelduck.model.changes.storing import DropIndex
 from shelduck.model.tables.partition import ResetSorting, SetSorting
 from shelduck.model.tables.properties import SetProperties
 from shelduck.objects.statement.create_table import CopyTableStatement, CreateTableStatement

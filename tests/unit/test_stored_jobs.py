@@ -25,7 +25,8 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.tables.column_storage import AddIndex, DropIndex, Encoding, SetEncoding
+from shelduck.model.changes.storing import AddIndex, DropIndex, SetEncoding
+from shelduck.model.tables.column_storage import Encoding
 from shelduck.model.tables.constraints import ConstraintKind
 from shelduck.model.tables.keys import Aggregation
 from shelduck.model.tables.partition import (

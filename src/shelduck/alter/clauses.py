@@ -20,13 +20,8 @@ from shelduck.model.changes.schema_change import (
     SetDefault,
     SetNullable,
 )
-from shelduck.model.tables.column_storage import (
-    AddIndex,
-    DropIndex,
-    SetEncoding,
-    encoding_named,
-    stored_properties,
-)
+from shelduck.model.changes.storing import AddIndex, DropIndex, SetEncoding
+from shelduck.model.tables.column_storage import encoding_named, stored_properties
 from shelduck.model.tables.partition import (
     ResetPartitioning,
     ResetSorting,

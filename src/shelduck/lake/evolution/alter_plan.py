@@ -10,8 +10,8 @@ from shelduck.model.changes.constraining import ConstraintChange
 from shelduck.model.changes.definition import Weight
 from shelduck.model.changes.modify import CLAUSES, ArrangementChange, RewriteOlderFiles
 from shelduck.model.changes.schema_change import ChangeType, SchemaChange, SetNullable
+from shelduck.model.changes.storing import StorageChange
 from shelduck.model.shadows.shadows import Shadow, verdict_on
-from shelduck.model.tables.column_storage import StorageChange
 from shelduck.model.tables.partition import SortKey
 from shelduck.model.tables.properties import SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Field, FieldId

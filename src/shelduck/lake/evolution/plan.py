@@ -49,11 +49,10 @@ from shelduck.model.changes.schema_change import (
     apply_change,
     refuse_empty,
 )
+from shelduck.model.changes.storing import StorageChange, apply_storage
 from shelduck.model.shadows.shadows import Shadow, kept_parts, known_shadow, plan_shadow
 from shelduck.model.tables.column_storage import (
     COLUMN_STORAGE,
-    StorageChange,
-    apply_storage,
     kept_storage,
     moved_storage,
     refuse_filters,

@@ -21,7 +21,7 @@ from shelduck.model.changes.schema_change import (
     SetNullable,
     of_rollup,
 )
-from shelduck.model.tables.column_storage import STORAGE_CLAUSES, StorageChange
+from shelduck.model.changes.storing import STORAGE_CLAUSES, StorageChange
 from shelduck.model.tables.partition import (
     ResetPartitioning,
     ResetSorting,
