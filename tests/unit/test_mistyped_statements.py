@@ -55,7 +55,7 @@ TYPOS = {
     f"{ALTER} RENAM COLUMN a TO b": "did you mean RENAME instead of RENAM?",
     f"{ALTER} RENAME COLUM a TO b": "did you mean COLUMN instead of COLUM?",
     f"{ALTER} MODFY COLUMN a BIGINT": "did you mean MODIFY instead of MODFY?",
-    f"{ALTER} DROP COLUMN a CASCADE": "expected the end of the statement at line 1, column 29",
+    f"{ALTER} DROP COLUMN a CASCAD": "expected the end of the statement at line 1, column 29",
     f"{ALTER} PARTITON BY (a)": "did you mean PARTITIONED instead of PARTITON?",
     f"{COLUMN} TYP BIGINT": "did you mean TYPE instead of TYP?",
     f"{COLUMN} TYPE BIGNT": "unknown data type 'bignt' in 'BIGNT' at line 1, column 35",

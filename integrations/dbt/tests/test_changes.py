@@ -59,7 +59,7 @@ class TestChanges(Project):
             "`id` TYPE INT",
             "`s`.`a` TYPE BIGINT",
             "ADD COLUMN `s`.`b` STRING",
-            "DROP COLUMN `gone`",
+            "DROP COLUMN `gone` CASCADE",
         ):
             assert clause in told
         found = self.rows(project, "id, s.a, s.b, n")

@@ -28,10 +28,10 @@ ADDED = [
     "ADD COLUMN `a b` BOOLEAN",
 ]
 FOLLOWED = [
-    "DROP COLUMN `s`.`a`",
+    "DROP COLUMN `s`.`a` CASCADE",
     "ALTER COLUMN `l`.`element`.`v` TYPE STRING",
     "ALTER COLUMN `m`.`value` TYPE DECIMAL(9,2)",
-    "DROP COLUMN `gone`",
+    "DROP COLUMN `gone` CASCADE",
 ]
 
 

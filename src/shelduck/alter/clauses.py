@@ -220,7 +220,8 @@ def _drop(cursor: Cursor) -> list[TableChange]:
     if bracket:
         cursor.expect(")")
     rollup = _rollup(cursor, "FROM", several=len(paths) > 1 and not bracket)
-    return [DropColumn(path, if_exists, rollup) for path in paths]
+    cascade = cursor.accept_any("CASCADE", "RESTRICT") == "CASCADE"
+    return [DropColumn(path, if_exists, rollup, cascade) for path in paths]
 
 
 def _goes_on(cursor: Cursor, bracket: bool, item: Callable[[Cursor], object]) -> bool:

@@ -82,7 +82,7 @@ def add_column(
     )
 
 
-def drop_column(path: str, *, if_exists: bool = False) -> DropColumn:
+def drop_column(path: str, *, if_exists: bool = False, cascade: bool = False) -> DropColumn:
     """Drop a column or a struct field. A new column of the name has another id, and no old data.
 
     `Table.undrop_column` brings the old one back while files hold it.
@@ -90,8 +90,9 @@ def drop_column(path: str, *, if_exists: bool = False) -> DropColumn:
     Args:
         path: The column's name, or the path of a struct's field.
         if_exists: Do nothing if there is no such column; otherwise that is NotFound.
+        cascade: Drop views that read the column; otherwise they refuse the change.
     """
-    return DropColumn(split_name(path), if_exists)
+    return DropColumn(split_name(path), if_exists, cascade=cascade)
 
 
 def rename_column(path: str, new_name: str) -> RenameColumn:

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from shelduck import clock
 from shelduck.alter.undrop import stage_undrop
+from shelduck.catalog.commit.view_follower import ViewFollower
 from shelduck.errors import Conflict, InvalidRequest, Unsupported
 from shelduck.jobs.dictionary_proof import with_dictionaries
 from shelduck.jobs.jobs import SchemaChangeJob, submit, submit_remaking, submit_rollups
 from shelduck.keys.unique_keys import require_apart, told_of_keys
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.evolution.plan import names_rollup, plan_alter
+from shelduck.lake.followed_views import planned_views
 from shelduck.lake.lookup import (
     TableHandle,
     require_checked,
@@ -23,9 +25,10 @@ from shelduck.lake.lookup import (
 from shelduck.lake.preflight import Preflight, preflight
 from shelduck.lake.results import Committed, Result, Staged
 from shelduck.lake.unit import UnitOfWork, carry_out, refuse_in_transaction
+from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.constraining import AddConstraint
 from shelduck.model.changes.modify import TableChange
-from shelduck.model.changes.schema_change import AddColumn
+from shelduck.model.changes.schema_change import AddColumn, ChangeType
 from shelduck.model.shadows.shadows import of_dictionaries, of_numbers
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
@@ -116,6 +119,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
             return job.wait() if wait and isinstance(job, SchemaChangeJob) else job
         refuse_in_transaction(self._unit, "a change that converts values")
         _require_format(view, table, plan)
+        if plan.change is not None and any(not isinstance(c, ChangeType) for c in changes):
+            self._views_after(view, plan.change).require_all(table.full_name, plan.change.views)
         # Dictionaries take seconds, in which others may open a DuckDB file.
         if plan.meeting:
             _refuse(view, table, plan, _proof(view, table, plan))
@@ -259,7 +264,15 @@ class ShapeVerbs(TableHandle, in_parts=True):
             plan = plan_alter(table, changes, narrows=narrows) if narrows else found.told(plan)
         if plan.meeting:
             plan = told_of_keys(view, table, plan, found)
+        if plan.change is not None:
+            plan = replace(plan, views=self._views_after(view, plan.change).told)
         return with_cost(self._state, table, plan)
+
+    def _views_after(self, unit: UnitOfWork, change: AlterTable) -> ViewFollower:
+        """Return the views of the lake as a change will leave them."""
+        workspace = unit.workspace
+        with workspace.reading() as connection:
+            return planned_views(connection, workspace.schemas(), workspace.table, change)
 
     def rename(self, new_name: str) -> Result:
         """Rename the table inside its schema; this object follows, and files stay where they are.

@@ -16,6 +16,7 @@ from shelduck.model.changes.change import (
     CreateSchema,
     CreateTable,
     CreateView,
+    DependentViews,
     DropSchema,
     DropTable,
     DropView,
@@ -158,6 +159,8 @@ class StagedTable(StagedObject[TableVersion]):
             made,
             excludes_inserts=before.excludes_inserts or change.excludes_inserts,
             returning=before.returning | change.returning,
+            views=change.views if change.views is not DependentViews.LEAVE else before.views,
+            converted=before.converted + change.converted,
         )
 
 

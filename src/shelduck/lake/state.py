@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from shelduck.catalog.databases.store import Store, write_with_retries
+from shelduck.catalog.read import read
 from shelduck.catalog.read.kept_tables import KeptTables
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.running.writers import (
@@ -36,11 +37,12 @@ from shelduck.engine.files.reaching import reach, require_connector
 from shelduck.engine.session import SparkSession, is_stopped, session_for, time_zone
 from shelduck.engine.stores.homes import hide_secrets_in_log
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
+from shelduck.lake.results import TableName
 from shelduck.model.changes.change import CommitInfo
 from shelduck.model.changes.job import BEAT
 from shelduck.model.files.storage_settings import StorageSettings
 from shelduck.model.tables.schema import TableId
-from shelduck.model.tables.table_version import DEFAULT_SCHEMA, Conversion, TableVersion
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA, Conversion, Snapshot, TableVersion
 from shelduck.model.text.intervals import whole_number
 from shelduck.read.file_lists import FileLists
 from shelduck.read.table_rows import KeptInlined, LayoutMemory
@@ -380,3 +382,52 @@ class LakeState:
     def commit_info(self, message: str | None = None, extra_info: str | None = None) -> CommitInfo:
         """Return author, message and extra info for a commit of this lake."""
         return CommitInfo(self.author, message, extra_info)
+
+
+class Base:
+    """The snapshot that was the newest at the first use; each of its tables is read once."""
+
+    def __init__(self, state: LakeState) -> None:
+        self._state = state
+        self._snapshot: Snapshot | None = None
+        self._connection: Connection | None = None
+        self._tables: dict[TableName, TableVersion] = {}
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The snapshot itself."""
+        if self._snapshot is None:
+            with self.reading():
+                pass
+        assert self._snapshot is not None
+        return self._snapshot
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a connection to read the catalog, which all calls inside share."""
+        with self._connected() as connection:
+            if self._snapshot is None:
+                self._snapshot = read.snapshot(connection)
+            yield connection
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        if self._connection is not None:
+            yield self._connection
+            return
+        with self._state.store.read() as connection:
+            self._connection = connection
+            try:
+                yield connection
+            finally:
+                self._connection = None
+
+    def table(self, name: TableName) -> TableVersion:
+        """Return a table by name or raise NotFound; the first one finds the snapshot too."""
+        if name not in self._tables:
+            with self._connected() as connection:
+                kept = self._state.tables
+                found = kept.table(connection, name.home, name.name, self._snapshot)
+            self._snapshot = found.snapshot
+            self._tables[name] = found
+        return self._tables[name]

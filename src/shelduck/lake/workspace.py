@@ -7,8 +7,8 @@ RenameTable, AlterTable or DropTable, and the files that were appended.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -19,9 +19,10 @@ from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.lake import staged_objects as staged
 from shelduck.lake.branch_names import refuse_tag, twin_named
 from shelduck.lake.evolution.arrangement import NO_ARRANGEMENT, Arrangement
+from shelduck.lake.followed_views import StagedTables, after_tables, follow_made, is_changed
 from shelduck.lake.results import TableName
 from shelduck.lake.staged_objects import StagedMacro, StagedSchema, StagedTable, StagedView
-from shelduck.lake.state import LakeState
+from shelduck.lake.state import Base, LakeState
 from shelduck.model.changes.change import (
     AlterTable,
     Change,
@@ -162,7 +163,18 @@ class Workspace:
             known = views_and_macros.view(
                 connection, self.base, name.home, name.name, self._state.info
             )
-        return None if known is None or known.id in self._views else known
+            if known is None or known.id in self._views:
+                return None
+            changed = [work for work in self._tables.values() if is_changed(work)]
+            if not changed:
+                return known
+            tables = StagedTables.of(changed, self._base.table)
+            return after_tables(connection, tables, known, self.schemas())
+
+    def _follow(self, before: TableVersion, after: TableVersion) -> None:
+        """Change the views that this unit has made as one of their tables changes."""
+        if made := [work for work in self._views.values() if work.original is None]:
+            follow_made(made, before, after, self.table, self.schemas())
 
     def view_names(self, schema: SchemaInfo) -> list[str]:
         """Return the names of a schema's views as this transaction left them, sorted."""
@@ -364,7 +376,8 @@ class Workspace:
         if new_name.lower() != table.name.lower():
             self._refuse_table(wanted)
         work = self._work(table)
-        work.current = replace(work.current, name=new_name)
+        before, work.current = work.current, replace(work.current, name=new_name)
+        self._follow(before, work.current)
 
     def alter_table(self, change: AlterTable) -> None:
         """Stage new columns, comments, properties, partition keys and sort order."""
@@ -381,6 +394,7 @@ class Workspace:
                 number = self._new_id()
             change = replace(change, partition_id=number)
         work.alter(change)
+        self._follow(before, work.current)
 
     def _new_id(self) -> int:
         """Return the provisional id of a new object."""
@@ -447,52 +461,3 @@ class Workspace:
 def _require_name(kind: str, name: str) -> None:
     if not name:
         raise InvalidRequest(f"a {kind} needs a name")
-
-
-class Base:
-    """The snapshot that was the newest at the first use; each of its tables is read once."""
-
-    def __init__(self, state: LakeState) -> None:
-        self._state = state
-        self._snapshot: Snapshot | None = None
-        self._connection: Connection | None = None
-        self._tables: dict[TableName, TableVersion] = {}
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The snapshot itself."""
-        if self._snapshot is None:
-            with self.reading():
-                pass
-        assert self._snapshot is not None
-        return self._snapshot
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Open a connection to read the catalog, which all calls inside share."""
-        with self._connected() as connection:
-            if self._snapshot is None:
-                self._snapshot = read.snapshot(connection)
-            yield connection
-
-    @contextmanager
-    def _connected(self) -> Iterator[Connection]:
-        if self._connection is not None:
-            yield self._connection
-            return
-        with self._state.store.read() as connection:
-            self._connection = connection
-            try:
-                yield connection
-            finally:
-                self._connection = None
-
-    def table(self, name: TableName) -> TableVersion:
-        """Return a table by name or raise NotFound; the first one finds the snapshot too."""
-        if name not in self._tables:
-            with self._connected() as connection:
-                kept = self._state.tables
-                found = kept.table(connection, name.home, name.name, self._snapshot)
-            self._snapshot = found.snapshot
-            self._tables[name] = found
-        return self._tables[name]

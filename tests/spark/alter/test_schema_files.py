@@ -200,6 +200,21 @@ def test_views_are_files_too(lake, tmp_path):
     assert rows(lake.sql("SELECT * FROM b")) == [(42,)]
 
 
+def test_views_are_written_anew_with_the_columns_that_they_read(lake, tmp_path):
+    lake.sql("CREATE VIEW reads AS SELECT id, n, name FROM t")
+    lake.sql("CREATE VIEW above AS SELECT id, name FROM reads")
+    lake.pull_schema(tmp_path)
+    table, reads = tmp_path / "main.t.sql", tmp_path / "main.reads.sql"
+    columns = "id BIGINT NOT NULL, -- id: 1\n name STRING DEFAULT 'x' -- id: 2\n"
+    table.write_text(f"CREATE TABLE main.t ({columns})")
+    with pytest.raises(InvalidRequest, match=r"view main\.reads: it reads n"):
+        lake.plan(tmp_path).apply(allow_drop=True)
+    reads.write_text("CREATE VIEW reads AS SELECT id, name FROM t")
+    lake.plan(tmp_path).apply(allow_drop=True)
+    assert lake.plan(tmp_path).is_empty
+    assert lake.sql("SELECT * FROM above").columns == ["id", "name"]
+
+
 def test_pinned_views_are_files_too(lake, tmp_path):
     version = lake.snapshots()[-1].id
     lake.pin("t", version, "old")

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.follow_pins import follow_pins
+from shelduck.catalog.commit.follow_views import follow_views
 from shelduck.catalog.commit.kinds import (
     alter_tables,
     appends,
@@ -32,6 +34,7 @@ from shelduck.catalog.commit.opening import (
     OpeningQuestions,
     TableWork,
     Work,
+    all_views,
     opening_of,
     versions,
 )
@@ -254,8 +257,11 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[ChangeKind], info: Comm
     check_names(draft.connection, work)
     for kind in kinds:
         kind.write(draft, work)
-    if draft.has_schema_change and (work.changes or draft.opening.answers.get("pins")):
-        follow_pins(draft, work)
+    answers = draft.opening.answers
+    if draft.has_schema_change and (work.changes or answers.get("views") or answers.get("macros")):
+        views = _views(draft, work)
+        follow_pins(draft, work, views)
+        follow_views(draft, work, views)
     if draft.layouts:
         draft.opening.ensure_own_tables(draft.store, draft.connection)
         record_layouts(draft.connection, draft.layouts, draft.opening.layouts)
@@ -266,6 +272,13 @@ def _carry_out(draft: Draft, work: Work, kinds: Sequence[ChangeKind], info: Comm
         before=draft.head,
         altered=[made for table in work.existing() for made in _altered(draft, table)],
     )
+
+
+def _views(draft: Draft, work: Work) -> list[dict[str, Any]]:
+    """Return the views as the commit leaves them; one statement if it changes views."""
+    if not work.changes:
+        return [row._asdict() for row in draft.opening.answers["views"]]
+    return [dict(row) for row in draft.connection.execute(all_views(draft.format)).mappings()]
 
 
 def _altered(draft: Draft, table: TableWork) -> Iterable[AlterTable | RenameTable]:

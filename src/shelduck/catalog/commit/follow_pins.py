@@ -6,34 +6,33 @@ What a view shows are its columns under the ids that they have today.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.opening import Work, pinned_views
+from shelduck.catalog.commit.follow_views import renew_views
+from shelduck.catalog.commit.opening import Work
+from shelduck.catalog.commit.view_follower import Row
 from shelduck.catalog.read import read
-from shelduck.catalog.read.queries import live
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
-from shelduck.ducklake.descriptions import tag_rows
 from shelduck.errors import CorruptLake, NewerFormat, Unsupported
-from shelduck.model.changes.change import CreateView, Entry, Verb
+from shelduck.model.changes.change import CreateView
 from shelduck.model.shadows.shadows import kept_parts
 from shelduck.model.tables.schema import Field, FieldId, Schema, SnapshotId
 from shelduck.model.tables.table_version import Snapshot
-from shelduck.model.tables.view import SPARK_SQL, STORED_PIN, Pin
+from shelduck.model.tables.view import STORED_PIN, Pin
 from shelduck.text.pins.pin_queries import pin_texts
 from shelduck.text.query.translate import refusal_query
 
 _v, _t = tables.view, tables.tag
 
 
-def follow_pins(draft: Draft, work: Work) -> None:
-    """Write the queries of views that are pinned to tables which the commit changes.
+def follow_pins(draft: Draft, work: Work, views: Sequence[Row]) -> None:
+    """Write the queries of those ``views`` that are pinned to tables which the commit changes.
 
     No statement if there are none. A query that SQL cannot express, or whose table is gone,
     becomes one that fails and says why.
@@ -43,40 +42,19 @@ def follow_pins(draft: Draft, work: Work) -> None:
     changed |= {pin.table_id for pin in made if pin is not None}
     if not changed:
         return
-    for row in _pinned(draft, work):
+    done: list[tuple[Row, str, str | None]] = []
+    for row in views:
+        if row["pin"] is None:
+            continue
         try:
             pin = STORED_PIN.read(row["pin"], f"view {row['view_name']}")
         except (NewerFormat, CorruptLake):
             continue
         if pin.table_id in changed:
-            _follow(draft, row, pin)
-
-
-def _pinned(draft: Draft, work: Work) -> list[dict[str, Any]]:
-    """Return the pinned views as the commit leaves them; one statement if it changes views."""
-    if not work.changes:
-        return [row._asdict() for row in draft.opening.answers["pins"]]
-    return [dict(row) for row in draft.connection.execute(pinned_views(draft.format)).mappings()]
-
-
-def _follow(draft: Draft, row: dict[str, Any], pin: Pin) -> None:
-    sql, spark_sql = _texts(draft, pin, row["view_name"])
-    if sql == row["sql"]:
-        return
-    number = row["view_id"]
-    if row["begin_snapshot"] == draft.id:
-        draft.connection.execute(
-            sa.update(_v).where(_v.c.view_id == number, live(_v)).values(sql=sql)
-        )
-    else:
-        draft.renew(_v, "view_id", [(row, {"sql": sql})])
-        draft.entries.append(Entry(Verb.ALTERED_VIEW, number))
-        draft.has_schema_change = True
-    mine = (_t.c.object_id == number, _t.c.key == SPARK_SQL, live(_t))
-    draft.connection.execute(sa.delete(_t).where(*mine, _t.c.begin_snapshot == draft.id))
-    draft.end(_t, object_id=[number], key=[SPARK_SQL])
-    if spark_sql is not None:
-        draft.begin(tag_rows(number, {SPARK_SQL: spark_sql}))
+            sql, spark_sql = _texts(draft, pin, row["view_name"])
+            if sql != row["sql"]:
+                done.append((row, sql, spark_sql))
+    renew_views(draft, done)
 
 
 def _texts(draft: Draft, pin: Pin, view: str) -> tuple[str, str | None]:

@@ -39,7 +39,7 @@ from shelduck.model.changes.job import JobStep, NewJob
 from shelduck.model.tables.options import SKIPPED, Scope, column_ids
 from shelduck.model.tables.schema import Schema, SnapshotId, TableId
 from shelduck.model.tables.table_version import Snapshot, TableVersion
-from shelduck.model.tables.view import PINNED
+from shelduck.model.tables.view import PINNED, SPARK_SQL
 
 C = TypeVar("C")
 
@@ -341,14 +341,25 @@ def _files_of(changes: Iterable[Change]) -> frozenset[int]:
     return frozenset(found)
 
 
-def pinned_views(of: Format) -> sa.Select[Any]:
-    """Ask for the pinned views as whole rows, and what they are pinned to."""
-    view, tag = of.table(tables.view), tables.tag
-    return (
-        sa.select(view, tag.c.value.label("pin"))
-        .join(tag, tag.c.object_id == view.c.view_id)
-        .where(tag.c.key == PINNED, queries.live(tag), queries.live(view))
-    )
+def all_views(of: Format) -> sa.Select[Any]:
+    """Ask for what views say, their texts for Spark too, and what they are pinned to."""
+    view, pin, spark = of.table(tables.view), tables.tag.alias("pin"), tables.tag.alias("spark")
+    c = view.c
+    own = (c.view_id, c.schema_id, c.view_name, c.dialect, c.sql, c.column_aliases)
+    found: sa.FromClause = view
+    for tag, key in ((pin, PINNED), (spark, SPARK_SQL)):
+        mine = (tag.c.object_id == view.c.view_id, tag.c.key == key, queries.live(tag))
+        found = found.outerjoin(tag, sa.and_(*mine))
+    texts = (pin.c.value.label("pin"), spark.c.value.label("spark"))
+    asked = sa.select(*own, c.begin_snapshot, *texts).select_from(found)
+    return asked.where(queries.live(view))
 
 
-ASK_PINS: Questions = (("pins", pinned_views),)
+def _macro_texts(_of: Format) -> sa.Select[Any]:
+    """Ask for what macros say."""
+    macro, body = tables.macro, tables.macro_impl
+    asked = sa.select(body.c.sql).join_from(macro, body, body.c.macro_id == macro.c.macro_id)
+    return asked.where(queries.live(macro))
+
+
+ASK_VIEWS: Questions = (("views", all_views), ("macros", _macro_texts))

@@ -36,7 +36,7 @@ _TOPICS = (
 change:
   ADD COLUMN c type [KEY | agg] [NOT NULL] [DEFAULT value] [COMMENT text] [FIRST | AFTER c] [TO r]
   ADD COLUMN (c type ..., ...) [TO r]
-  DROP COLUMN c [FROM r]
+  DROP COLUMN c [FROM r] [RESTRICT | CASCADE]
   RENAME COLUMN c [TO] new_name
   MODIFY COLUMN c type [KEY | agg] [NOT NULL] [DEFAULT value] [COMMENT text] [FIRST | AFTER c]
   ALTER COLUMN c TYPE type [USING expression] [ON ERROR NULL]

@@ -88,7 +88,7 @@ class AlterPlan:
     dropped. ``remakes``: a job must rebuild rollups of the table. ``proven`` says why columns
     become narrower by metadata. ``checks_rows`` are constraints that all rows must satisfy.
     ``meeting`` are the new columns of keys that may become equal, whose rows a job then folds, if
-    it ``folds``, and refuses otherwise.
+    it ``folds``, and refuses otherwise. ``views`` says what happens to views of the table.
     """
 
     table: str
@@ -106,6 +106,7 @@ class AlterPlan:
     renews: tuple[FieldId, ...] = ()
     meeting: tuple[Shadow, ...] = ()
     folds: bool = False
+    views: tuple[str, ...] = ()
 
     @property
     def is_heavy(self) -> bool:
@@ -136,6 +137,7 @@ class AlterPlan:
         if self.is_heavy:
             told = f"{self.estimated_seconds:.0f} s on {self.cores} core(s), {self.speed}"
             lines.append(f"  estimate: {told}")
+        lines += [f"  {view}" for view in self.views]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -29,7 +29,7 @@ from shelduck.lake.evolution.arrangement import (
     keys_in_new_order,
     refuse_lost_keys,
 )
-from shelduck.model.changes.change import AlterTable, alteration
+from shelduck.model.changes.change import AlterTable, DependentViews, alteration
 from shelduck.model.changes.constraining import ConstraintChange, apply_constraint
 from shelduck.model.changes.definition import Definition, Weight, with_default
 from shelduck.model.changes.modify import (
@@ -111,10 +111,19 @@ def plan_alter(
     after, arrangement = fold.after, fold.arrangement
     has_keys = bool(fold.shadows) and Feature.KEYS in table.features
     meeting = fold.rules.meeting(fold.shadows) if has_keys else ()
+    # What a job publishes was refused when it was submitted.
+    views = DependentViews.RESTRICT if known is None else DependentViews.LEAVE
+    if any(isinstance(change, DropColumn) and change.cascade for change in changes):
+        views = DependentViews.CASCADE
     return AlterPlan(
         name,
         steps,
-        _change(table, after, arrangement, checks_rows=bool(narrows or fold.checks)),
+        _change(
+            *(table, after, arrangement),
+            checks_rows=bool(narrows or fold.checks),
+            views=views,
+            converted=[(o.id, n.id) for s in fold.shadows for o, n in kept_parts(s.old, s.field)],
+        ),
         after.must_hold_no_null,
         tuple(fold.shadows),
         fold.rewrites,
@@ -417,7 +426,13 @@ def _refuse_shorter_keys(columns: Schema, change: DropColumn, table: str) -> Non
 
 
 def _change(
-    table: TableVersion, after: SchemaDraft, arrangement: Arrangement, *, checks_rows: bool
+    table: TableVersion,
+    after: SchemaDraft,
+    arrangement: Arrangement,
+    *,
+    checks_rows: bool,
+    views: DependentViews,
+    converted: Iterable[tuple[FieldId, FieldId]],
 ) -> AlterTable | None:
     then = replace(
         table,
@@ -431,7 +446,7 @@ def _change(
     )
     excludes_inserts = checks_rows or bool(after.must_hold_no_null)
     made = alteration(table, then, after.unsafe_bounds, excludes_inserts=excludes_inserts)
-    return None if made.is_empty else made
+    return None if made.is_empty else replace(made, views=views, converted=tuple(converted))
 
 
 @dataclass

@@ -104,6 +104,14 @@ class PostponedRewrites:
     results: frozenset[int]
 
 
+class DependentViews(Enum):
+    """What happens to views that cannot follow an ALTER, as they read a column that goes."""
+
+    LEAVE = "leave"
+    RESTRICT = "restrict"
+    CASCADE = "cascade"
+
+
 @dataclass(frozen=True, slots=True)
 class AlterTable:
     """Change the description of ``table``: this is only what differs from it.
@@ -122,6 +130,9 @@ class AlterTable:
     ``returning`` are leaves that come back after rows were written without them, so that the
     table's statistics of them no longer hold. ``excludes_inserts``: rows were checked (for NOT
     NULL), so inserts that were committed in the meantime conflict.
+
+    ``views``: whether the commit is refused if views of the table would fail, or drops them.
+    ``converted`` are pairs of a column, or a field in it, and the one with its converted values.
     """
 
     table: TableVersion
@@ -138,6 +149,8 @@ class AlterTable:
     only_files: frozenset[int] | None = None
     postponed: PostponedRewrites | None = None
     returning: frozenset[FieldId] = frozenset()
+    views: DependentViews = DependentViews.LEAVE
+    converted: tuple[tuple[FieldId, FieldId], ...] = ()
 
     @property
     def new_names(self) -> list[str]:

@@ -51,15 +51,18 @@ class AddColumn(Definition):
 class DropColumn:
     """Drop a column or a struct field; no other one gets its id.
 
-    With ``rollup``, only that rollup of the table loses it.
+    With ``rollup``, only that rollup of the table loses it. ``cascade`` drops views that read it;
+    without it, such a view refuses the change.
     """
 
     path: Path
     if_exists: bool = False
     rollup: str | None = None
+    cascade: bool = False
 
     def __str__(self) -> str:
-        return f"DROP COLUMN {path_text(self.path)}{of_rollup('FROM', self.rollup)}"
+        words = " CASCADE" if self.cascade else ""
+        return f"DROP COLUMN {path_text(self.path)}{of_rollup('FROM', self.rollup)}{words}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from shelduck.text.tokens.trees import parse_tree, strict
 
 # What DuckLake puts where a view names its own catalog.
 CATALOG = "{DUCKLAKE_CATALOG}"
-_OWN = "__own_catalog__"
+OWN = "__own_catalog__"
 
 _SAME_IN_BOTH = frozenset(
     """select from where group having order ordered limit offset subquery union intersect except
@@ -75,7 +75,7 @@ def spark_query(text: str, *, nests: bool = False) -> Query:
     With ``nests``, names of three parts are of schemas inside schemas, else of other databases.
     Raises Unsupported when it may mean something else to Spark, or nothing.
     """
-    tree = _parsed(text.replace(CATALOG, _OWN), "duckdb")
+    tree = _parsed(text.replace(CATALOG, OWN), "duckdb")
     _replace_count_star(tree, named=True)
     relations = _take_relations(tree, nests=nests)
     _check(tree, "duckdb")
@@ -234,10 +234,10 @@ def _take_relation(
         raise Unsupported(f"{table.sql('duckdb')!r} is a function of DuckDB")
     *schema, name = (part.name for part in table.parts)
     written = schema[-1] if schema else ""
-    if schema == [_OWN]:
+    if schema == [OWN]:
         # A catalog alone before a table means its default schema.
         schema = [DEFAULT_SCHEMA]
-    if len(schema) > 1 and schema[0] == _OWN:
+    if len(schema) > 1 and schema[0] == OWN:
         schema = schema[1:]
     elif len(schema) > 1 and not nests:
         raise Unsupported(f"{table.sql('duckdb')!r} is a table of another database")

@@ -62,7 +62,8 @@ def _of_struct(
         if name in after:
             yield from _of((*path, member.name), member.type, after[name].type, follows=follows)
         elif follows:
-            yield Clause(f"DROP COLUMN {_text((*path, member.name))}")
+            # Views that read it are models, too, and made again behind it.
+            yield Clause(f"DROP COLUMN {_text((*path, member.name))} CASCADE")
     for name, member in after.items():
         if name not in before:
             place = _text((*path, member.name))

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from shelduck.catalog.commit.adoptions import refuse_other_numbers
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.kept_places import ASK_PLACES, keep_places
-from shelduck.catalog.commit.opening import ASK_PINS, TableWork, Work
+from shelduck.catalog.commit.opening import ASK_VIEWS, TableWork, Work
 from shelduck.catalog.commit.rows import inlined_tables
 from shelduck.catalog.commit.rows.described import (
     ASK_TAGGED,
@@ -101,7 +101,7 @@ KIND = ChangeKind(
         *ASK_TOTALS,
         *inlined_tables.ASK_INLINED,
         *inlined_tables.ASK_OF_CONVERTED,
-        *ASK_PINS,
+        *ASK_VIEWS,
         *ASK_TAGGED,
         *ASK_PLACES,
     ),

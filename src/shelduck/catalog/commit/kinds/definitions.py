@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
@@ -28,7 +30,7 @@ from shelduck.model.changes.change import (
 from shelduck.model.changes.conflict import describe
 from shelduck.model.changes.definition import CommentViewColumns, CreateMacro, DropMacro
 from shelduck.model.tables.schema import SchemaId
-from shelduck.model.tables.view import MacroKind
+from shelduck.model.tables.view import MacroKind, MacroVersion
 
 _CREATED = {MacroKind.SCALAR: Verb.CREATED_SCALAR_MACRO, MacroKind.TABLE: Verb.CREATED_TABLE_MACRO}
 _DROPPED = {MacroKind.SCALAR: Verb.DROPPED_SCALAR_MACRO, MacroKind.TABLE: Verb.DROPPED_TABLE_MACRO}
@@ -155,14 +157,18 @@ def _check_macros(draft: Draft, work: Work) -> None:
 
 
 def _write_macros(draft: Draft, work: Work) -> None:
+    dropped = [gone.macro for gone in work.of(DropMacro)]
+    replace_macros(draft, dropped, [made.macro for made in work.of(CreateMacro)])
+
+
+def replace_macros(draft: Draft, gone: Sequence[MacroVersion], new: Sequence[MacroVersion]) -> None:
     """Write dropped and new macros; at most six statements."""
-    dropped = {gone.macro.id: gone.macro for gone in work.of(DropMacro)}
+    dropped = {macro.id: macro for macro in gone}
     draft.end(tables.macro, macro_id=dropped)
     draft.end(tables.tag, object_id=dropped)
     draft.entries.extend(Entry(_DROPPED[macro.kind], n) for n, macro in dropped.items())
     rows: list[tuple[sa.Table, Row]] = []
-    for made in work.of(CreateMacro):
-        macro = made.macro
+    for macro in new:
         rows += macro_rows(draft.catalog_id(), draft.schema_id(macro.schema.id), macro)
         draft.entries.append(Entry(_CREATED[macro.kind], names=(macro.schema.name, macro.name)))
     draft.begin(rows)

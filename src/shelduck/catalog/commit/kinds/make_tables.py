@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import ChangeKind, Draft
 from shelduck.catalog.commit.kept_places import keep_places
-from shelduck.catalog.commit.opening import ASK_PINS, TableWork, Work
+from shelduck.catalog.commit.opening import ASK_VIEWS, TableWork, Work
 from shelduck.catalog.commit.rows.described import (
     begin_columns,
     begin_tags,
@@ -79,7 +79,7 @@ def write(draft: Draft, work: Work) -> None:
             _rename(draft, table, table.new_name)
 
 
-KIND = ChangeKind((CreateTable, DropTable, RenameTable), fold, write, check=check, asks=ASK_PINS)
+KIND = ChangeKind((CreateTable, DropTable, RenameTable), fold, write, check=check, asks=ASK_VIEWS)
 
 
 def _drop(draft: Draft, ids: Sequence[TableId]) -> None:

@@ -167,7 +167,7 @@
     {% do clauses.append("add column " ~ column.quoted ~ " " ~ column.data_type) %}
   {% endfor %}
   {% for column in remove_columns or [] %}
-    {% do clauses.append("drop column " ~ column.quoted) %}
+    {% do clauses.append("drop column " ~ column.quoted ~ " cascade") %}
   {% endfor %}
   {% do shelduck_alter(relation, clauses) %}
 {% endmacro %}

@@ -1,0 +1,157 @@
+"""Views as changes that are staged or planned leave them: what a commit will write of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shelduck.catalog.commit.opening import all_views
+from shelduck.catalog.commit.view_follower import Row, ViewFollower, changed_names
+from shelduck.catalog.read.read import Connection
+from shelduck.ducklake.descriptions import column_names_text
+from shelduck.ducklake.format import format_of
+from shelduck.errors import InvalidRequest
+from shelduck.lake.results import TableName
+from shelduck.lake.staged_objects import StagedTable, StagedView
+from shelduck.model.changes.change import AlterTable, altered
+from shelduck.model.tables.schema import FieldId, TableId
+from shelduck.model.tables.table_version import SchemaInfo, TableVersion
+from shelduck.model.tables.view import ViewDefinition, ViewVersion
+
+Named = Callable[[TableName], TableVersion | None]
+
+
+@dataclass(frozen=True)
+class StagedTables:
+    """What names mean before some tables change and after it.
+
+    ``earlier`` finds a table by its name before the change, and ``now`` has those that change, None
+    for one that goes; ``names`` are those that they had.
+    """
+
+    earlier: Named
+    now: Mapping[TableId, TableVersion | None]
+    names: Sequence[str] = ()
+    converted: Mapping[FieldId, FieldId] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, changed: Sequence[StagedTable], earlier: Named) -> StagedTables:
+        """Return the tables that a unit changes."""
+        now = {w.current.id: None if w.dropped else w.current for w in changed}
+        return cls(earlier, now, [w.original.name for w in changed if w.original is not None])
+
+    def before(self, schema: str, name: str) -> TableVersion | None:
+        """Return the table that has a name before the change."""
+        try:
+            return self.earlier(TableName(schema, name))
+        except InvalidRequest:
+            return None
+
+    def after(self, table: TableVersion) -> TableVersion | None:
+        """Return the same table after the change."""
+        return self.now.get(table.id, table)
+
+    def named_after(self, schema: str, name: str) -> TableVersion | None:
+        """Return the table that has the name after the change."""
+        wanted = (schema.lower(), name.lower())
+        for table in filter(None, self.now.values()):
+            if (table.schema.name.lower(), table.name.lower()) == wanted:
+                return table
+        return None
+
+    def new_ids(self, table: TableVersion) -> Mapping[FieldId, FieldId]:
+        """Return the ids of columns that get converted values."""
+        return self.converted if table.id in self.now else {}
+
+
+def planned_views(
+    connection: Connection, schemas: Iterable[SchemaInfo], earlier: Named, change: AlterTable
+) -> ViewFollower:
+    """Return the views of the lake as an ALTER will leave them; one statement."""
+    now = {change.table.id: altered(change.table, change)}
+    tables = StagedTables(earlier, now, converted=dict(change.converted))
+    found = ViewFollower(tables, {schema.id: schema.name for schema in schemas}, {})
+    found.take(_unpinned(view_rows(connection)), [change.table.name], changed_names([change]))
+    return found
+
+
+def is_changed(work: StagedTable) -> bool:
+    """Tell whether a unit makes a table, or changes its columns or its name."""
+    old, now = work.original, work.current
+    return old is None or work.dropped or old.name != now.name or old.columns != now.columns
+
+
+def after_tables(
+    connection: Connection, tables: StagedTables, view: ViewVersion, schemas: Iterable[SchemaInfo]
+) -> ViewVersion:
+    """Return a view of the lake after its tables change; one statement."""
+    if view.definition.pin is not None:
+        return view
+    names = tables.names
+    others = [row for row in view_rows(connection) if row["view_id"] != view.id]
+    found = _followed(tables, [view], names, others, schemas)
+    return replace(view, definition=found.get(view.id, view.definition))
+
+
+def follow_made(
+    made: Sequence[StagedView],
+    before: TableVersion,
+    after: TableVersion,
+    named: Named,
+    schemas: Iterable[SchemaInfo],
+) -> None:
+    """Change views that a unit has made as one table changes; ``named`` finds the others."""
+
+    def earlier(name: TableName) -> TableVersion | None:
+        same = (name.home.lower(), name.name.lower())
+        is_it = same == (before.schema.name.lower(), before.name.lower())
+        return before if is_it else named(name)
+
+    tables = StagedTables(earlier, {before.id: after})
+    found = _followed(tables, [work.current for work in made], [before.name], (), schemas)
+    for work in made:
+        definition = found.get(work.current.id, work.current.definition)
+        work.current = replace(work.current, definition=definition)
+
+
+def _followed(
+    tables: StagedTables,
+    views: Sequence[ViewVersion],
+    names: Iterable[str],
+    others: Sequence[Row],
+    schemas: Iterable[SchemaInfo],
+) -> dict[int, ViewDefinition]:
+    """Return the new definitions of views that read tables which had these names."""
+    definitions = {view.id: view.definition for view in views}
+    known = {schema.id: schema.name for schema in schemas}
+    found = ViewFollower(tables, known, {})
+    found.take(_unpinned([*others, *map(_row, views)]), names, None)
+    return {
+        row["view_id"]: replace(definitions[row["view_id"]], sql=sql, spark_sql=spark)
+        for row, sql, spark in found.done
+        if row["view_id"] in definitions
+    }
+
+
+def view_rows(connection: Connection) -> list[Row]:
+    """Return the views that are there now; one statement."""
+    asked = all_views(format_of(connection))
+    return [dict(row) for row in connection.execute(asked).mappings()]
+
+
+def _unpinned(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row["pin"] is None]
+
+
+def _row(view: ViewVersion) -> Row:
+    made = view.definition
+    return {
+        "view_id": view.id,
+        "schema_id": view.schema.id,
+        "view_name": view.name,
+        "sql": made.sql,
+        "spark": made.spark_sql,
+        "pin": made.pin,
+        "dialect": view.dialect,
+        "column_aliases": column_names_text(made.columns),
+    }
