@@ -173,8 +173,8 @@ class Workspace:
 
     def _follow(self, before: TableVersion, after: TableVersion) -> None:
         """Change the views that this unit has made as one of their tables changes."""
-        if made := [work for work in self._views.values() if work.original is None]:
-            follow_made(made, before, after, self.table, self.schemas())
+        made = [work for work in self._views.values() if work.original is None]
+        follow_made(made, before, after, self.table, self.schemas())
 
     def view_names(self, schema: SchemaInfo) -> list[str]:
         """Return the names of a schema's views as this transaction left them, sorted."""
@@ -377,7 +377,8 @@ class Workspace:
             self._refuse_table(wanted)
         work = self._work(table)
         before, work.current = work.current, replace(work.current, name=new_name)
-        self._follow(before, work.current)
+        if self._views:
+            self._follow(before, work.current)
 
     def alter_table(self, change: AlterTable) -> None:
         """Stage new columns, comments, properties, partition keys and sort order."""
@@ -394,7 +395,8 @@ class Workspace:
                 number = self._new_id()
             change = replace(change, partition_id=number)
         work.alter(change)
-        self._follow(before, work.current)
+        if self._views:
+            self._follow(before, work.current)
 
     def _new_id(self) -> int:
         """Return the provisional id of a new object."""
