@@ -81,3 +81,36 @@ def test_conflicts_have_a_status_of_their_own(run, lake_url):
     code, told = run("conflicts", "b", "--json")
     assert code == 3
     assert json.loads(told)["ours"] == "ours"
+
+
+def test_conflicts_are_resolved_and_a_merge_is_undone(run, lake_url):
+    run("create", "b")
+    with DuckDBOracle(lake_url) as duck:
+        for schema in ("main", "b"):
+            duck.execute(f"ALTER TABLE {schema}.t RENAME COLUMN v TO of_{schema}")
+            duck.execute(f"COMMENT ON TABLE {schema}.u IS '{schema}'")
+    code, told = run("resolve", "b", "t.v USING THEIRS", "--json")
+    assert (code, json.loads(told)["kind"]) == (3, "comment")
+    found = run("resolve", "b", "t.v USING THEIRS", "ALL USING OURS")
+    assert found == (0, "branch b: Committed(snapshot=8)\n")
+    columns = "SELECT column_name FROM (DESCRIBE t)"
+    with DuckDBOracle(lake_url) as duck:
+        assert duck.sql(columns) == [("id",), ("of_b",)]
+    assert run("undo", "b") == (0, "branch b: Committed(snapshot=9)\n")
+    with DuckDBOracle(lake_url) as duck:
+        assert duck.sql(columns) == [("id",), ("of_main",)]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("resolve", "b", "t USING MINE"), "expected OURS or THEIRS"),
+        (("resolve", "b", "ALL USING OURS, t"), "expected the end of the statement"),
+        (("undo", "b"), "branch 'b' has no merge to undo"),
+    ],
+)
+def test_what_cannot_be_resolved_or_undone_is_an_error(run, lake_url, words, told):
+    run("create", "b")
+    found = CliRunner().invoke(app, ["branch", *words, "-c", lake_url])
+    assert found.exit_code not in (0, 2, 3)
+    assert told in str(found.exception)

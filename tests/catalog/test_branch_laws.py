@@ -13,7 +13,7 @@ import random
 import pytest
 
 import shelduck
-from tests.support.branch_program import FILES, ROWS, TABLES, tell
+from tests.support.branch_program import COLUMNS, FILES, ROWS, TABLES, VIEWS, tell
 from tests.support.copies import SQLiteCopies, postgres_copies
 from tests.support.lengths import turns
 from tests.support.oracle import DuckDBOracle
@@ -21,6 +21,7 @@ from tests.support.oracle import DuckDBOracle
 pytestmark = pytest.mark.databases("sqlite", "postgres")
 PROGRAMS, FAST = range(2_000), range(8)
 OF_TABLES, FAST_OF_TABLES = range(1_000), range(3)
+OF_VIEWS, FAST_OF_VIEWS = range(500), range(2)
 ORDERS, FAST_ORDERS = range(200), range(1)
 # Stories in which tables come and go.
 WITH_TABLES = ROWS + 2 * FILES + TABLES
@@ -72,6 +73,14 @@ def test_no_file_goes_that_a_side_can_read_while_tables_come_and_go(lake, duck, 
 @pytest.mark.parametrize("seed", seeds(OF_TABLES, 15))
 def test_no_file_goes_in_many_programs_of_tables(lake, duck, seed):
     tell(lake, duck, seed, acts=WITH_TABLES)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [*FAST_OF_VIEWS, *(pytest.param(n, marks=pytest.mark.slow) for n in seeds(OF_VIEWS, 10))],
+)
+def test_views_of_branches_show_the_rows_of_their_side(lake, duck, seed):
+    tell(lake, duck, seed, acts=ROWS + COLUMNS + VIEWS)
 
 
 @pytest.fixture

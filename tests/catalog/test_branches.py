@@ -261,3 +261,51 @@ def test_a_block_of_ids_that_a_merge_gave_is_not_given_again(lake, duck):
     found = [duck.sql(f"SELECT rowid FROM {name} WHERE id = 3") for name in ("a.t", "t")]
     assert found[0] != found[1]
     assert not lake.check().problems
+
+
+def test_a_table_that_was_dropped_and_came_back_belongs_to_its_twin_again(lake, duck):
+    duck.execute("CREATE TABLE t (id INT)")
+    duck.execute("INSERT INTO t VALUES (1)")
+    lake.create_branch("b")
+    for _ in range(2):
+        lake.execute("DROP TABLE t; UNDROP TABLE t")
+        duck.execute("INSERT INTO b.t VALUES (2)")
+        duck.execute("INSERT INTO t VALUES (3)")
+        duck.execute("ALTER TABLE b.t RENAME COLUMN id TO number")
+        assert [row[:3] for row in lake.branch_diff("b").told.rows] == [("main.t", "changed", 1)]
+        lake.merge_branch("b")
+        duck.execute("ALTER TABLE b.t RENAME COLUMN number TO id")
+        lake.merge_branch("b")
+    assert sorted(duck.sql("SELECT id FROM t")) == [(1,), (2,), (2,), (3,), (3,)]
+    # And on the branch, if it did nothing before.
+    lake.execute("DROP TABLE b.t; UNDROP TABLE b.t")
+    assert lake.branch_diff("b").is_empty
+    duck.execute("INSERT INTO b.t VALUES (4)")
+    lake.merge_branch("b")
+    assert len(duck.sql("FROM t")) == 6
+    assert not lake.check().problems
+
+
+def test_a_table_that_comes_back_with_changes_is_another_one(lake, duck):
+    duck.execute("CREATE TABLE t (id INT)")
+    duck.execute("INSERT INTO t VALUES (1)")
+    lake.create_branch("b")
+    duck.execute("DELETE FROM t")
+    lake.execute("DROP TABLE t; UNDROP TABLE t")
+    duck.execute("INSERT INTO b.t VALUES (2)")
+    [found] = lake.merge_conflicts("b")
+    assert (found.kind, found.item, found.ours) == ("table", "t", "another table")
+
+
+@pytest.mark.parametrize(("one", "other"), [("main", "b"), ("b", "main")])
+def test_one_side_renames_a_table_and_the_other_drops_it(lake, duck, one, other):
+    duck.execute("CREATE TABLE t (id INT)")
+    lake.create_branch("b")
+    duck.execute(f"ALTER TABLE {one}.t RENAME TO renamed")
+    duck.execute(f"DROP TABLE {other}.t")
+    [found] = lake.merge_conflicts("b")
+    states = {"main": found.ours, "b": found.theirs}
+    assert (found.kind, found.item) == ("table", "renamed")
+    assert (states[one], states[other]) == ("changed", "dropped")
+    lake.execute("MERGE BRANCH b RESOLVE renamed USING THEIRS")
+    assert [str(name) for name in lake.tables("main")] == (["main.renamed"] if one == "b" else [])

@@ -230,14 +230,6 @@ def test_tables_keep_their_names_by_id(lake, duck):
     assert lake.schemas() == ["main"]
 
 
-def test_views_of_a_schema_are_not_in_its_tag(lake, duck):
-    duck.execute("CREATE VIEW seen AS SELECT id FROM t")
-    lake.create_tag("x")
-    assert [str(name) for name in lake.tables("x")] == ["x.t", "x.u"]
-    assert lake.execute("SHOW VIEWS IN x").rows == []
-    assert duck.sql("SELECT schema_name FROM duckdb_schemas() WHERE schema_name = 'x'") == [("x",)]
-
-
 @pytest.mark.parametrize(
     ("text", "error", "told"),
     [
@@ -281,7 +273,7 @@ def test_a_folder_of_schema_files_has_no_tables_of_branches_and_tags(lake, duck,
 
 def test_two_who_give_a_branch_tables_at_once_both_do(lake, duck, lake_url, monkeypatch):
     lake.execute("CREATE TABLE w (id INT); ALTER TABLE w CREATE BRANCH b")
-    make, left = creation.make_beside, ["ALTER TABLE u CREATE BRANCH b"]
+    make, left = creation.share_table, ["ALTER TABLE u CREATE BRANCH b"]
 
     def meanwhile(*args):
         if left:
@@ -289,7 +281,7 @@ def test_two_who_give_a_branch_tables_at_once_both_do(lake, duck, lake_url, monk
                 other.execute(left.pop())
         return make(*args)
 
-    monkeypatch.setattr(creation, "make_beside", meanwhile)
+    monkeypatch.setattr(creation, "share_table", meanwhile)
     lake.execute("ALTER TABLE t CREATE BRANCH b")
     assert names(lake.branches()) == [("b", 3)]
     # The branch knows that it began with all of them.

@@ -5,6 +5,7 @@ DuckDB and Shelduck write on all sides in turns; Shelduck branches and merges, a
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from tests.support.oracle import DuckDBOracle
 ROWS = ("insert", "insert", "delete", "update")
 COLUMNS = ("add_column", "rename_column", "drop_column")
 FILES = ("compact", "expire", "clean_up")
+VIEWS = ("change_view", "change_view", "drop_view")
 TABLES = ("drop_table", "undrop_table", "replace_table", "rename_table", "clone")
 
 
@@ -40,10 +42,13 @@ class Side:
         self.columns, self.rows = dict(columns), dict(rows)
         # The last thing that happened to it, and to its source when both were the same.
         self.changes = self.began = 0
+        # What a view of the table shows: ids with a rest by a number. None for no view.
+        self.view = None
 
     def copied(self, schema):
         found = Side(schema, self.table, self.made, self.columns, self.rows)
         found.changes = found.began = self.changes
+        found.view = self.view
         return found
 
     @property
@@ -96,6 +101,8 @@ def merged(base, ours, theirs):
             rows[key] = row
     found = ours.copied(ours.schema)
     found.columns, found.rows = made, rows
+    found.view, clash = chosen(base.view, ours.view, theirs.view)
+    conflicts |= clash
     return found, conflicts, equal and not conflicts
 
 
@@ -107,6 +114,7 @@ class Program:
     def __init__(self, lake, duck, seed, acts=ROWS + COLUMNS + FILES):
         self.lake, self.duck, self.draw = lake, duck, random.Random(seed)
         self.acts = acts
+        self.chance, self.looked = random.Random(seed), {}
         self.key, self.number = 0, 10
         duck.execute("CREATE TABLE t (id BIGINT, v BIGINT)")
         self.sides = {"main": Side("main", "t", 1, {1: "v"}, {})}
@@ -397,6 +405,25 @@ class Program:
         run(f"ALTER TABLE {side.name} {what}")
         self.changed(side)
 
+    # Views.
+
+    def change_view(self, side):
+        part = self.draw.choice((2, 3))
+        side.view = (part, self.draw.randrange(part))
+        table = self.draw.choice((f"lake.{side.schema}.t", f"{side.schema}.t"))
+        if side.view[0] == 2:
+            # Both sides may write the same.
+            table = "t"
+        self.duck.execute(
+            f"CREATE OR REPLACE VIEW {side.schema}.w AS SELECT id FROM {table}"
+            f" WHERE id % {part} = {side.view[1]}"
+        )
+
+    def drop_view(self, side):
+        if side.view is not None:
+            self.one_of(self.duck.execute, self.lake.execute)(f"DROP VIEW {side.schema}.w")
+            side.view = None
+
     # Tables.
 
     def drop_table(self, side):
@@ -418,7 +445,55 @@ class Program:
                 raise
             return
         self.sides[known.schema], self.dropped = known, None
+        old, before = known.made, known.changes
+        base = self.bases.get(known.schema)
+        source = self.sides.get(self.sources.get(known.schema))
+        stays = base is not None and base.made == old
+        if stays:
+            # A twin of a table that is gone is a new table.
+            is_there = source is not None and (source.made, source.table is None) == (old, False)
+            stays = self.is_twin(known, before, base.changes if is_there else None)
         self.made(known)
+        if stays:
+            known.made, base.changes = old, known.changes
+        for name in [n for n, source in self.sources.items() if source == known.schema]:
+            side, base = self.sides[name], self.bases[name]
+            if side.table is None or (side.made, base.made) != (old, old):
+                continue
+            if self.is_twin(side, before, base.began, known):
+                base.began = known.changes
+                self.renumber(name, old, known.made)
+            elif stays:
+                self.renumber(name, old, self.changed(side))
+
+    def is_twin(self, side, changes, began, of=None):
+        """Whether a table is a twin, of one that came back; never if something happened to it."""
+        catalog = "__ducklake_metadata_lake.ducklake"
+        own = self.duck.sql(
+            f"SELECT value FROM {catalog}_tag JOIN {catalog}_table t ON table_id = object_id"
+            f" JOIN {catalog}_schema s USING (schema_id) WHERE key = 'shelduck.hint.twin'"
+            f" AND schema_name = '{side.schema}' AND table_name = '{side.table}'"
+            f" AND ducklake_tag.end_snapshot IS NULL AND t.end_snapshot IS NULL"
+        )
+        told = json.loads(own[0][0]) if own else {}
+        found = bool(told.get("counter"))
+        if of is not None and found:
+            [(number,)] = self.duck.sql(
+                f"SELECT table_id FROM {catalog}_table t JOIN {catalog}_schema s USING (schema_id)"
+                f" WHERE schema_name = '{of.schema}' AND table_name = '{of.table}'"
+                " AND t.end_snapshot IS NULL"
+            )
+            found = told["source"] == number
+        assert not found or changes == began
+        return found
+
+    def renumber(self, name, old, new):
+        """Let a branch, and those that came from it, be of another table."""
+        for each in (self.sides[name], self.bases[name]):
+            each.made = new if each.made == old else each.made
+        for other in [n for n, source in self.sources.items() if source == name]:
+            if self.bases[other].made == old:
+                self.renumber(other, old, new)
 
     def made(self, side):
         side.made = self.changed(side)
@@ -525,7 +600,15 @@ class Program:
         for side in (*self.sides.values(), *self.clones):
             if side.table is None:
                 continue
-            assert self.shown(side) == side.shown, side.name
+            state = (side.name, side.changes, *side.columns.values())
+            # What others do changes it seldom: now and then is often enough.
+            if self.looked.get(side.schema) != state or self.chance.random() < 0.3:
+                assert self.shown(side) == side.shown, side.name
+            self.looked[side.schema] = state
+            if side.view is not None:
+                part, rest = side.view
+                found = self.duck.sql(f"SELECT id FROM {side.schema}.w")
+                assert sorted(found) == sorted((k,) for k in side.rows if k % part == rest)
             self.past.append((now, side.copied(side.schema)))
 
     def look_back(self, *names):

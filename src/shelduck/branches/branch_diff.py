@@ -13,6 +13,7 @@ from shelduck.lake.results import PlainRows
 from shelduck.model.text.names import html_table, html_text
 
 _COLUMNS = "table string, change string, added bigint, changed bigint, deleted bigint, sql string"
+_COUNTED = ("created", "replaced", "changed")
 _TICKS = re.compile("`+")
 
 
@@ -43,12 +44,12 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class TableDiff:
-    """What happened to one table of a branch.
+    """What happened to one table, view or macro of a branch.
 
     ``table`` is its name where the branch came from, ``change`` is ``created``, ``dropped``,
-    ``replaced`` by a new one or ``changed``. ``clauses`` are those of the ALTER TABLE that does the
-    same. ``rows`` are some of the rows, each with ``_change``: ``added``, ``changed`` or
-    ``deleted``.
+    ``replaced`` by a new one or ``changed``; of a view it is ``view changed``. ``clauses`` are
+    those of the ALTER TABLE that does the same. ``rows`` are some of the rows, each with
+    ``_change``: ``added``, ``changed`` or ``deleted``.
     """
 
     table: str
@@ -59,8 +60,8 @@ class TableDiff:
 
     @property
     def counted(self) -> str:
-        """The counts in words; of a dropped table nobody counts them."""
-        return "" if self.change == "dropped" else str(self.counts)
+        """The counts in words; of a dropped table and of a view nobody counts them."""
+        return str(self.counts) if self.change in _COUNTED else ""
 
     @property
     def sql(self) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from shelduck.catalog.read import read
@@ -17,10 +17,12 @@ from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.properties import copied_properties
-from shelduck.model.tables.rollup import rollup_of
+from shelduck.model.tables.rollup import Rollup, definition_of, rollup_names, rollup_of, with_rollup
 from shelduck.model.tables.schema import SchemaId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
-from shelduck.model.tables.twin import Branch, Twin, branched_from
+from shelduck.model.tables.twin import Branch, ShareFiles, Twin, branched_from
+from shelduck.rollups.following import is_fresh, refresh_by_id
+from shelduck.rollups.rollup_tables import list_rollups, rollup_name, rollups_of, settling
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,12 @@ def tables_shared(
     schema: SchemaInfo,
     names: Collection[str] | None,
 ) -> Iterator[TableVersion]:
-    """Yield the tables of a schema of which a branch gets twins; rollups only by name."""
+    """Yield the tables of a schema of which a branch gets twins; rollups come with their bases."""
     present = read.table_names(connection, at, schema)
     for name in present if names is None else names:
         found = read.table(connection, at, schema.name, name, state.info)
         require_inside(found)
-        if names is not None or rollup_of(found) is None:
+        if rollup_of(found) is None:
             yield found
 
 
@@ -60,23 +62,64 @@ def require_inside(table: TableVersion) -> None:
         )
 
 
-def make_beside(unit: UnitOfWork, name: TableName, other: TableVersion) -> TableVersion:
-    """Stage a table that is all that another one is, with its files in the same directory."""
+def share_table(
+    unit: UnitOfWork, name: TableName, table: TableVersion, sharing: ShareFiles
+) -> None:
+    """Stage a table that is all that another one is, with its files, and the same for its rollups.
+
+    A rollup that is right is right there, too; another one waits for the next write.
+    """
+    rollups = _rollups_then(unit, table)
+    made = _made_beside(unit, name, table)
+    names = tuple(definition_of(each).name for each in rollups)
+    list_rollups(unit, made, names)
+    unit.workspace.share(replace(sharing, table=made.id, counter=sharing.counter or made.uuid))
+    for each in rollups:
+        rollup = replace(definition_of(each), base=made.uuid)
+        twin = _made_beside(unit, rollup_name(made, rollup.name), each, rollup)
+        unit.workspace.share(ShareFiles(twin.id, each, is_tagged=sharing.is_tagged))
+        if table.snapshot == unit.workspace.base and is_fresh(unit, table, each):
+            unit.settle(settling(unit, made, twin))
+
+
+def _rollups_then(unit: UnitOfWork, table: TableVersion) -> list[TableVersion]:
+    """Return the rollups of a table at its snapshot."""
+    with unit.workspace.reading() as connection:
+
+        def find(name: TableName) -> TableVersion:
+            return read.table(connection, table.snapshot, name.home, name.name, unit.state.info)
+
+        return list(rollups_of(unit, table, find))
+
+
+def _made_beside(
+    unit: UnitOfWork, name: TableName, other: TableVersion, rollup: Rollup | None = None
+) -> TableVersion:
+    copied = copied_properties(other.properties)
     return unit.workspace.create_table(
         *(name, other.columns, other.comments),
         arrangement=arrangement_of(other),
-        properties=copied_properties(other.properties),
+        properties=copied if rollup is None else with_rollup(copied, rollup),
         beside=other,
     )
 
 
-def flush_kept(state: LakeState, at: Snapshot, tables: Collection[TableVersion]) -> None:
+def flush_kept(state: LakeState, tables: Collection[TableVersion]) -> None:
     """Move rows that the catalog keeps into files, so that tables can share them."""
+    unit = UnitOfWork(state)
     for table in tables:
-        with state.store.read() as connection:
-            keeps = keeps_rows(connection, table.id, at.id)
-        if keeps:
-            FlushVerbs(state, TableName.of(table)).flush_inlined_data()
+        for each in (table, *_rollups_then(unit, table)):
+            with state.store.read() as connection:
+                keeps = keeps_rows(connection, each.id, table.snapshot.id)
+            if keeps:
+                FlushVerbs(state, TableName.of(each)).flush_inlined_data()
+
+
+def refresh_rollups(state: LakeState, tables: Iterable[TableVersion]) -> None:
+    """Update the rollups of tables after a commit; without Spark, their next writes do."""
+    for table in tables:
+        if rollup_names(table) and state.has_spark:
+            refresh_by_id(state, table)
 
 
 def branches_by_id(unit: UnitOfWork) -> dict[SchemaId, Branch]:
@@ -119,7 +162,8 @@ def branch_called(
 def told_branch(unit: UnitOfWork, schema: SchemaInfo, branch: Branch) -> BranchInfo:
     """Return what people see of a branch."""
     source = source_of_branch(unit, branch)
-    tables = unit.workspace.table_names(schema)
+    names = unit.workspace.table_names(schema)
+    tables = [n for n in names if n.partition("$")[0] == n or n.partition("$")[0] not in names]
     until = datetime.fromisoformat(branch.until) if branch.until else None
     known = schema.text, source.text if source else "", branch.base
     return BranchInfo(*known, len(tables), until)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NoReturn
 
@@ -13,11 +13,12 @@ from shelduck.branches.branch_tables import (
     branches_by_id,
     branches_of,
     flush_kept,
-    make_beside,
     require_inside,
     schema_called,
+    share_table,
     tables_shared,
 )
+from shelduck.branches.branch_views import Defined, copies, definitions_in, stage_definition
 from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.twins import twins_in
@@ -29,6 +30,8 @@ from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.tables.twin import Branch, MarkBranch, ShareFiles, counter_of
+from shelduck.rollups.following import drop_with_rollups
+from shelduck.text.query.moved_names import Move
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +70,12 @@ class NewBranch:
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """What a branch gets: tables of a schema as of a snapshot, and the names of their twins."""
+    """What a branch gets of a schema as of a snapshot: tables, and views and macros."""
 
     source: SchemaInfo
     at: Snapshot
     tables: Sequence[TableVersion]
-    names: Sequence[str]
+    definitions: Sequence[Defined] = ()
 
 
 def create_branch(
@@ -91,10 +94,17 @@ def create_branch(
             raise AlreadyExists(f"schema {wish.name!r} already exists", about="schema")
         with workspace.reading() as connection:
             at = wish.snapshot(state, connection, workspace.base)
-            known = read.schemas(connection, at, state.info)
-            schema = read.schema_named(known, workspace.word_of(source), state.store.format)
-            found = list(tables_shared(connection, state, at, schema, tables))
-        return _Begin(schema, at, found, [table.name for table in found])
+            schemas = read.schemas(connection, at, state.info)
+            schema = read.schema_named(schemas, workspace.word_of(source), state.store.format)
+            known = definitions_in(unit, connection, schema, at)
+            views = {name for kind, name in known if kind == "view"}
+            wanted = None if tables is None else [n for n in tables if n.lower() not in views]
+            found = list(tables_shared(connection, state, at, schema, wanted))
+            lacks = {*read.table_names(connection, at, schema)} - {t.name for t in found}
+        names = views if tables is None else {name.lower() for name in tables}
+        chosen = {key: one for key, one in known.items() if key[0] != "view" or key[1] in names}
+        move = Move(schema.name, workspace.word_of(wish.name), {name.lower() for name in lacks})
+        return _Begin(schema, at, found, copies(known, chosen, move))
 
     return _made(state, wish, begin)
 
@@ -130,7 +140,7 @@ def branch_table(
                 f"table {now.full_name} does not exist at snapshot {at.id}", about="table"
             )
         require_inside(then)
-        return _Begin(now.schema, at, [then], [now.name])
+        return _Begin(now.schema, at, [replace(then, name=now.name)])
 
     return _made(state, wish, begin)
 
@@ -139,7 +149,7 @@ def _made(state: LakeState, wish: NewBranch, begin: Callable[[UnitOfWork], _Begi
     """Make twins; what the catalog itself keeps of their sources is flushed before."""
     until = wish.until
     first = begin(UnitOfWork(state))
-    flush_kept(state, first.at, first.tables)
+    flush_kept(state, first.tables)
 
     def stage(unit: UnitOfWork) -> None:
         found, workspace = begin(unit), unit.workspace
@@ -156,10 +166,11 @@ def _made(state: LakeState, wish: NewBranch, begin: Callable[[UnitOfWork], _Begi
         # From now on the unit may make tables in it.
         more = (not is_new, wish.is_tag, until)
         workspace.share(MarkBranch(made, found.source, base, tables, (), *more))
-        for table, name in zip(found.tables, found.names, strict=True):
-            twin = make_beside(unit, TableName(made.name, name), table)
-            sharing = ShareFiles(twin.id, table, counter=counter_of(table), is_tagged=wish.is_tag)
-            workspace.share(sharing)
+        for table in found.tables:
+            sharing = ShareFiles(table.id, table, counter=counter_of(table), is_tagged=wish.is_tag)
+            share_table(unit, TableName(made.name, table.name), table, sharing)
+        for each in found.definitions:
+            stage_definition(unit, made, each)
 
     return carry_out(state, None, stage)
 
@@ -246,7 +257,7 @@ def _drop_twin(unit: UnitOfWork, schema: SchemaInfo, source: TableId) -> None:
     with unit.workspace.reading() as connection:
         name = twins_in(connection, schema.id, unit.workspace.base.id).get(source)
     if name is not None:
-        unit.workspace.drop_table(unit.workspace.table(TableName(schema.name, name)))
+        drop_with_rollups(unit, unit.workspace.table(TableName(schema.name, name)))
 
 
 def _refuse_missing(wish: NewBranch, table: TableVersion) -> NoReturn:

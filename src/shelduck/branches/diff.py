@@ -72,7 +72,7 @@ def diff_of(state: LakeState, name: str, rows: int, resolve: Sequence[Resolution
             if one is not None:
                 found.append(one)
     # Spark may take long, and others wait for the catalog.
-    told += [one.with_rows(rows) for one in found]
+    told += [*(one.with_rows(rows) for one in found), *merge.views.told]
     conflicts = () if refusal else tuple(merge.conflicts)
     return BranchDiff(schema.text, source.text, branch.base, _told(told), conflicts, refusal)
 

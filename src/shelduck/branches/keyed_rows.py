@@ -74,6 +74,13 @@ class KeyedMerge:
 
         Other keys of which one side deleted the row are noted as conflicts.
         """
+        keys = table_keys(self.merged)
+        for field in keys.key_fields(self.merged.columns) if keys else ():
+            there = (side.table.columns.by_id(field.id) for side in (self.ours, self.theirs))
+            states = ["new rows" if known is None else "a new key" for known in there]
+            if "new rows" in states:
+                merging.refuse("key", field.name, "", *states)
+                return None
         mine, other = self._nets
         if mine is None or other is None:
             merging.refuse("table", "its rows", "", "", "changes that nobody knows any more")

@@ -8,10 +8,12 @@ from typing import TypeVar
 from shelduck.branches.branch_tables import (
     branch_called,
     flush_kept,
-    make_beside,
+    refresh_rollups,
+    share_table,
     source_of_branch,
     table_pairs,
 )
+from shelduck.branches.branch_views import ViewMerge
 from shelduck.branches.merging import OURS, MergeConflict, Merging, Resolution, refused
 from shelduck.branches.table_merge import LakeHistory, TableMerge, is_changed
 from shelduck.errors import Conflict, NotFound, Unsupported
@@ -22,6 +24,7 @@ from shelduck.lake.unit import UnitOfWork, carry_out, carry_out_anew
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import MarkBranch, ShareFiles, branched_from
+from shelduck.rollups.following import drop_with_rollups
 
 T = TypeVar("T")
 
@@ -43,12 +46,13 @@ def merge_branch(
     """
     view = UnitOfWork(state)
     schema, branch = branch_called(view, name)
-    for pair in table_pairs(view, schema, branch):
+    pairs = list(table_pairs(view, schema, branch))
+    for pair in pairs:
         tables = [t for t in pair if t is not None]
         for table in tables:
             if folds(table) and len(tables) > 1:
                 KeyVerbs(state, TableName.of(table)).fold()
-        flush_kept(state, view.workspace.base, tables)
+        flush_kept(state, tables)
 
     def looked(unit: UnitOfWork) -> BranchMerge:
         only = None if require is None else require(unit)
@@ -73,7 +77,9 @@ def merge_branch(
 
     message = f"merge branch {schema.text} since snapshot {branch.base}"
     lost = (_Rebased,)
-    return carry_out(state, None, lambda _unit: None, message=message, prepare=prepare, lost=lost)
+    done = carry_out(state, None, lambda _unit: None, message=message, prepare=prepare, lost=lost)
+    refresh_rollups(state, (ours for ours, _ in pairs if ours is not None))
+    return done
 
 
 class BranchMerge:
@@ -91,13 +97,15 @@ class BranchMerge:
         self._fresh: list[tuple[Merging, TableVersion]] = []
         self._dropped: list[TableVersion] = []
         self._made: list[TableVersion] = []
+        self.views = ViewMerge(unit, source)
 
     def look(self) -> None:
         """Compare the tables; nothing is staged yet."""
         with self._unit.workspace.reading() as connection:
             history = LakeHistory(connection, self._unit.workspace.base.id)
             pairs = list(table_pairs(self._unit, self._schema, self._branch))
-            names = {t.name for pair in pairs for t in pair if t is not None}
+            self.views.look(connection, self._schema, self._branch, self._resolutions)
+            names = {t.name for pair in pairs for t in pair if t is not None} | self.views.names
             for each in self._resolutions:
                 if not any(map(each.is_about, names)):
                     where = f"branch {self._schema.text!r}"
@@ -106,6 +114,8 @@ class BranchMerge:
                 self._look(history, ours, theirs)
         for merging, theirs in self._fresh:
             self._look_at_new(merging, theirs)
+        self.views.require_free({t.name.lower() for t in self._dropped})
+        self.conflicts += self.views.conflicts
         looked, self._both = self._both, []
         for step in looked:
             step.look_at_rows()
@@ -134,10 +144,13 @@ class BranchMerge:
 
     def _look_at_new(self, merging: Merging, theirs: TableVersion) -> None:
         """Look at a table that only the branch has, for which the branch may have dropped one."""
-        is_taken = self._unit.workspace.has_table(self._named(theirs))
-        is_taken &= theirs.name.lower() not in {t.name.lower() for t in self._dropped}
+        named, workspace = self._named(theirs), self._unit.workspace
+        gone = {*(t.name.lower() for t in self._dropped), *self.views.dropped}
+        there = "another table" if workspace.has_table(named) else "a view"
+        is_taken = there != "a view" or workspace.view(named) is not None
+        is_taken &= theirs.name.lower() not in gone
         if is_taken and merging.decided() != OURS:
-            merging.refuse("table", theirs.name, "", "another table", "a new table")
+            merging.refuse("table", theirs.name, "", there, "a new table")
             self._add(merging, theirs, self._made)
         elif branched_from(theirs) is not None:
             self._decide(merging, theirs, self._made, ("dropped", "changed"))
@@ -160,9 +173,9 @@ class BranchMerge:
 
     @property
     def changed(self) -> list[str]:
-        """The names of the tables that the merge changes, as the source has them."""
-        others = (*self._dropped, *self._made)
-        return [*(s.merging.table for s in self._both), *(str(self._named(t)) for t in others)]
+        """The names of the tables and views that the merge changes, as the source has them."""
+        others = (str(self._named(t)) for t in (*self._dropped, *self._made))
+        return [*(s.merging.table for s in self._both), *others, *self.views.changed]
 
     def _named(self, table: TableVersion) -> TableName:
         return TableName(self._source.name, table.name)
@@ -181,13 +194,15 @@ class BranchMerge:
         """Stage the changes of all tables."""
         workspace = self._unit.workspace
         for ours in self._dropped:
-            workspace.drop_table(ours)
+            drop_with_rollups(self._unit, ours)
+        self.views.stage_drops()
         for step in self._both:
             step.stage()
         for theirs in self._made:
-            made = make_beside(self._unit, self._named(theirs), theirs)
-            workspace.share(ShareFiles(made.id, theirs, is_source=True, counter=made.uuid))
-        if self.changed:
+            sharing = ShareFiles(theirs.id, theirs, is_source=True)
+            share_table(self._unit, self._named(theirs), theirs, sharing)
+        self.views.stage()
+        if self.changed or self.views.is_decided:
             branch = self._branch
             mark = MarkBranch(self._schema, self._source, branch.base, branch.tables)
             workspace.share(mark)

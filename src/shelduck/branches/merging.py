@@ -19,7 +19,7 @@ from shelduck.model.tables.constraints import (
     constraints_of,
     with_constraints,
 )
-from shelduck.model.tables.keys import table_keys
+from shelduck.model.tables.keys import KEYS, TableKeys, table_keys, with_keys
 from shelduck.model.tables.properties import copied_properties
 from shelduck.model.tables.schema import Field, FieldId, Schema, in_places
 from shelduck.model.tables.table_version import TableVersion
@@ -33,8 +33,8 @@ V = TypeVar("V")
 class MergeConflict:
     """Something that both sides changed, each in its own way; texts of the three states.
 
-    ``kind`` is ``column``, ``comment``, ``file``, ``key``, ``partition``, ``property``, ``row``,
-    ``rule``, ``sort`` or ``table``.
+    ``kind`` is ``column``, ``comment``, ``file``, ``key``, ``macro``, ``partition``, ``property``,
+    ``row``, ``rule``, ``sort``, ``table``, ``table macro`` or ``view``.
     """
 
     table: str
@@ -248,6 +248,8 @@ def merged_table(
     checks = merging.mapping("rule", str, (rules[0], rules[1], rules[2]))
     copied = (copied_properties(t.properties) for t in sides)
     plain = [{k: v for k, v in found.items() if k != CONSTRAINTS} for found in copied]
+    if len({found.get(KEYS, "") for found in plain}) == len(plain):
+        _merge_keys(merging, plain, sides, columns)
     properties = merging.mapping("property", str, (plain[0], plain[1], plain[2]))
     made = replace(
         ours,
@@ -261,6 +263,35 @@ def merged_table(
         if not used <= known:
             merging.refuse("rule", what, None, f"uses column {min(used - known)}", "without it")
     return with_own(made, ours)
+
+
+def _merge_keys(
+    merging: Merging,
+    properties: Sequence[dict[str, str]],
+    sides: Sequence[TableVersion],
+    columns: Schema,
+) -> None:
+    """Give all sides the key model of the merge, after both changed theirs."""
+    names = {f.id: f.name for f in columns}
+    known = [table_keys(table) for table in sides]
+    told = [_told_keys(keys, names) for keys in known]
+    found = known[told.index(merging.chosen("key", "model", told[0], told[1], told[2]))]
+    how = [dict(keys.aggregations) if keys else {} for keys in known]
+    values = merging.mapping("key", lambda n: names.get(n, str(n)), (how[0], how[1], how[2]))
+    if found is not None:
+        found = replace(found, aggregations=tuple(values.items()))
+    for each in properties:
+        each.pop(KEYS, None)
+        each.update(with_keys({}, found))
+
+
+def _told_keys(keys: TableKeys | None, names: Mapping[FieldId, str]) -> str:
+    """Return a key model but for its aggregations as a text."""
+    if keys is None:
+        return ""
+    more = keys.sequence, keys.distributed_by, keys.buckets
+    columns = ", ".join(names.get(n, str(n)) for n in keys.columns)
+    return f"{keys.model.value} KEY ({columns}) {more if any(more) else ''}".rstrip()
 
 
 def with_own(made: TableVersion, table: TableVersion) -> TableVersion:

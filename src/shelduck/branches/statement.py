@@ -15,6 +15,7 @@ from shelduck.lake.results import PlainRows, Result, Unchanged, table_name
 from shelduck.lake.unit import refuse_in_transaction
 from shelduck.text.tokens.arguments import ShowObjects, is_like, listing
 from shelduck.text.tokens.cursor import Cursor
+from shelduck.text.tokens.lexer import tokenize
 from shelduck.text.tokens.parts import NamedTable, OfAltered, SchemaName, Statement
 
 
@@ -181,6 +182,14 @@ def _resolution(cursor: Cursor) -> Resolution:
     if not using:
         raise cursor.failure("OURS or THEIRS")
     return Resolution(using.lower(), table, column, where)
+
+
+def resolution_of(text: str) -> Resolution:
+    """Return what stands behind RESOLVE, given on its own."""
+    cursor = Cursor(text, tokenize(text))
+    found = _resolution(cursor)
+    cursor.end()
+    return found
 
 
 def create_branch(runner: Runner, statement: CreateBranch) -> Result:

@@ -30,7 +30,7 @@ from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.twins import TwinFile, files_by_path, keeps_rows
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.engine.session import DataFrame
-from shelduck.errors import NotFound, Unsupported
+from shelduck.errors import NotFound
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import (
     COMPACTIONS,
@@ -47,6 +47,7 @@ from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.model.tables.twin import FollowSource, TakeFiles, Twin
+from shelduck.rollups.following import rename_with_rollups
 
 
 class LakeHistory:
@@ -98,8 +99,13 @@ class LakeHistory:
 
 
 def is_changed(history: LakeHistory, table: TableVersion, base: int) -> bool:
-    """Return whether a table has other columns or rows than at a snapshot."""
-    return bool(history.changes(table, base) - MOVES)
+    """Return whether a table has another name, or other columns or rows, than at a snapshot.
+
+    The log has a rename as a table of that name.
+    """
+    names = read.names_of(history.connection, table.id).items()
+    then = [name for begin, (_, name) in names if begin <= base]
+    return then[-1:] not in ([], [table.name]) or bool(history.changes(table, base) - MOVES)
 
 
 class TableMerge:
@@ -157,7 +163,6 @@ class TableMerge:
         self._table = merged_table(self.merging, self._base, self._ours, self._theirs)
         names = [t.name for t in (self._base, self._ours, self._theirs)]
         self._name = self.merging.chosen("table", "name", *names)
-        self._require_rollups_stay()
         self._require_converted()
         self._changed = (self._has_new_rows(self._sides[0]), self._has_new_rows(self._sides[1]))
         self._apart = self._twin.apart or self._changed[0]
@@ -227,8 +232,7 @@ class TableMerge:
 
     def _require_rebase(self, rows: RowMerge) -> None:
         is_new = self._sides[0].since == self._twin.base and not self._twin.apart
-        has_more = folds(self._table) or rollup_names(self._ours)
-        if self._sides[0].jobs or has_more or not (is_new and rows.is_known):
+        if self._sides[0].jobs or folds(self._table) or not (is_new and rows.is_known):
             self._require_no_job()
             return
         stay = rows.stay(self.merging, THEIRS)
@@ -258,13 +262,6 @@ class TableMerge:
                 raise NotFound.named(
                     "column", each.column, sorted(known), where=self._ours.full_name
                 )
-
-    def _require_rollups_stay(self) -> None:
-        if rollup_names(self._ours) and self._table.columns != self._ours.columns:
-            raise Unsupported(
-                f"cannot merge columns into {self._ours.full_name}, which has rollups; drop them"
-                " first, and make them again after the merge"
-            )
 
     def _require_converted(self) -> None:
         """Note columns that one side converted, and the other one dropped or took back."""
@@ -319,7 +316,7 @@ class TableMerge:
             )
         )
         if self._name != self._ours.name:
-            workspace.rename_table(self._ours, self._name)
+            rename_with_rollups(self._unit, self._ours, self._name)
 
     def stage_rebase(self) -> None:
         """Stage what the branch gets before."""

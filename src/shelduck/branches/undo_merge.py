@@ -5,7 +5,13 @@ It is a merge, too: of the tables as they were before that merge, compared with 
 
 from __future__ import annotations
 
-from shelduck.branches.branch_tables import branch_called, source_of_branch, table_pairs
+from shelduck.branches.branch_tables import (
+    branch_called,
+    refresh_rollups,
+    source_of_branch,
+    table_pairs,
+)
+from shelduck.branches.branch_views import ViewMerge
 from shelduck.branches.changed_rows import RowMerge, Side, give_rows
 from shelduck.branches.merging import MergeConflict, Merging, merged_table, refused
 from shelduck.branches.table_merge import LakeHistory, alter_to, is_changed
@@ -18,31 +24,45 @@ from shelduck.model.changes.change import DELETES, INSERTS
 from shelduck.model.tables.keys import folds
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import MarkBranch, Twin, branched_from
+from shelduck.rollups.following import drop_with_rollups
 
 
 def undo_merge(state: LakeState, name: str) -> Result:
     """Take back the last merge of a branch in one commit."""
-    return carry_out_anew(state, lambda unit: _undo(unit, name))
+    found: list[TableVersion] = []
+    done = carry_out_anew(state, lambda unit: found.extend(_undo(unit, name)))
+    refresh_rollups(state, found)
+    return done
 
 
-def _undo(unit: UnitOfWork, name: str) -> None:
+def _undo(unit: UnitOfWork, name: str) -> list[TableVersion]:
+    """Stage it, and return the tables that it changes."""
     schema, branch = branch_called(unit, name)
     source = source_of_branch(unit, branch)
     undone = []
+    if source is None:
+        raise InvalidRequest(f"branch {name!r} has no merge to undo")
+    views = ViewMerge(unit, source)
     with unit.workspace.reading() as connection:
         history = LakeHistory(connection, unit.workspace.base.id)
         for ours, theirs in table_pairs(unit, schema, branch):
             twin = None if theirs is None else branched_from(theirs)
             if ours is not None and theirs is not None and _is_merged(twin, branch.base):
                 undone.append(_UndoneTable(unit, history, ours, theirs, branch.base))
-    if source is None or not undone:
+        if branch.since == branch.base:
+            views.look_back(connection, branch.base)
+    if not (undone or views.changed):
         raise InvalidRequest(f"branch {name!r} has no merge to undo")
-    conflicts = [conflict for each in undone for conflict in each.look()]
+    conflicts = [conflict for each in undone for conflict in each.look()] + views.conflicts
     if conflicts:
         raise refused(f"undo the merge of branch {name!r}", conflicts)
+    views.stage_drops()
     for each in undone:
         each.stage()
-    unit.workspace.share(MarkBranch(schema, source, branch.base, branch.tables))
+    views.stage()
+    mark = MarkBranch(schema, source, branch.base, branch.tables, since=branch.since)
+    unit.workspace.share(mark)
+    return [each.ours for each in undone]
 
 
 def _is_merged(twin: Twin | None, at: int) -> bool:
@@ -60,7 +80,7 @@ class _UndoneTable:
         theirs: TableVersion,
         at: int,
     ) -> None:
-        self._unit, self._ours = unit, ours
+        self._unit, self.ours = unit, ours
         self._merging = Merging(ours.full_name)
         self._made = ours
         self._past: Side | None = None
@@ -82,14 +102,14 @@ class _UndoneTable:
         assert then is not None
         if before is None:
             if self._is_changed:
-                merging.refuse("table", self._ours.name, "made by the merge", "changed", "missing")
+                merging.refuse("table", self.ours.name, "made by the merge", "changed", "missing")
             return merging.conflicts
         new = {f.id for f in then.columns} - {f.id for f in before.columns}
-        if self._is_changed and (new & self._converted or folds(self._ours)):
-            told = "has a key model" if folds(self._ours) else "got a converted column"
+        if self._is_changed and (new & self._converted or folds(self.ours)):
+            told = "has a key model" if folds(self.ours) else "got a converted column"
             merging.refuse("table", f"which {told}", "merged", "changed since", "before the merge")
             return merging.conflicts
-        self._made = merged_table(merging, then, self._ours, before)
+        self._made = merged_table(merging, then, self.ours, before)
         if self._has_rows and not merging.conflicts:
             self._past = Side(self._unit, before, self._now.since - 1, goes_back=True)
             rows = RowMerge(self._made, then, self._now, self._past)
@@ -102,8 +122,8 @@ class _UndoneTable:
     def stage(self) -> None:
         """Stage the table as it was, with what came since."""
         if self._before is None:
-            self._unit.workspace.drop_table(self._ours)
+            drop_with_rollups(self._unit, self.ours)
             return
-        alter_to(self._unit, self._ours, self._made)
+        alter_to(self._unit, self.ours, self._made)
         if self._past is not None:
             give_rows(self._unit, self._past, self._now, None)

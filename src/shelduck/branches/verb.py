@@ -51,7 +51,8 @@ class BranchVerbs(LakeHandle, in_parts=True):
             source: The schema, or the branch, that it begins with.
             version: As of this snapshot; by default the newest.
             timestamp: As of the last snapshot at or before this time.
-            tables: Only these tables; by default all. Views and rollups are left out.
+            tables: Only these tables and views; by default all. Macros always come, pinned views
+                and texts that nobody can read never.
             retain: A span such as "7 days", after which `Lake.expire_snapshots` drops the branch,
                 merged or not; by default never.
             if_not_exists: Do nothing if the branch exists.
@@ -107,8 +108,8 @@ class BranchVerbs(LakeHandle, in_parts=True):
         A merge finds columns and rows by id, and takes what only one side changed. Files are
         shared. Spark compares rows only if both sides changed rows of one file, and copies changed
         rows only where files cannot be shared: they were compacted, or a side converted a column.
-        In a UNIQUE or AGGREGATE table, the rows of the branch are loaded. Afterwards the branch
-        goes on; a second merge brings what is new.
+        In a UNIQUE or AGGREGATE table, the rows of the branch are loaded. Views and macros are
+        found by their names. Afterwards the branch goes on; a second merge brings what is new.
 
         If the branch converted a column, and the source has new rows since, the branch gets them
         first, converted, in a commit of its own.

@@ -1,16 +1,20 @@
-"""``shelduck branch``: branches made, listed, compared, merged and dropped."""
+"""``shelduck branch``: branches made, listed, compared, merged, taken back and dropped."""
 
 from __future__ import annotations
 
 import json as json_text
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import Enum
 from typing import Annotated
 
 import typer
 
+from shelduck.branches.merging import MergeConflict
+from shelduck.branches.statement import resolution_of
 from shelduck.cli.command_options import Catalog, Conf, Json, console, print_rows
 from shelduck.cli.config import connect_existing
+from shelduck.lake.results import Result
 
 DIFFERS, CONFLICTS = 2, 3
 """The exit status of a diff of a branch that differs, and of one that a merge refuses."""
@@ -46,7 +50,7 @@ def create(
             tables=table or None,
             if_not_exists=if_not_exists,
         )
-        console.print(f"branch {name}: {done}", markup=False, highlight=False, soft_wrap=True)
+        _print_done(name, done)
 
 
 @branches.command("list", epilog="Example: shelduck branch list -c prod")
@@ -88,18 +92,45 @@ def diff(
 def conflicts(name: Name, catalog: Catalog, json: Json = False, conf: Conf = None) -> None:
     """List what both sides changed; exit with 3 if they did."""
     with connect_existing(catalog, conf or ()) as lake:
-        found = [asdict(one) for one in lake.merge_conflicts(name)]
-    print_rows(found, ["table", "kind", "item", "base", "ours", "theirs"], as_json=json)
+        _print_conflicts(lake.merge_conflicts(name), json=json)
+
+
+def _print_conflicts(found: Sequence[MergeConflict], *, json: bool) -> None:
+    rows = [asdict(one) for one in found]
+    print_rows(rows, ["table", "kind", "item", "base", "ours", "theirs"], as_json=json)
     if found:
         raise typer.Exit(CONFLICTS)
 
 
 @branches.command(epilog="Example: shelduck branch merge audit -c prod")
 def merge(name: Name, catalog: Catalog, conf: Conf = None) -> None:
-    """Merge a branch into the schema that it came from."""
+    """Merge a branch into its source."""
     with connect_existing(catalog, conf or ()) as lake:
-        done = lake.merge_branch(name)
-        console.print(f"branch {name}: {done}", markup=False, highlight=False, soft_wrap=True)
+        _print_done(name, lake.merge_branch(name))
+
+
+@branches.command(epilog='Example: shelduck branch resolve audit "t.v USING THEIRS" -c prod')
+def resolve(
+    name: Name,
+    using: Annotated[list[str], typer.Argument(help="as behind RESOLVE in SQL")],
+    catalog: Catalog,
+    json: Json = False,
+    conf: Conf = None,
+) -> None:
+    """Merge, and say which side decides; exit with 3 for other conflicts."""
+    chosen = [resolution_of(text) for text in using]
+    with connect_existing(catalog, conf or ()) as lake:
+        left = lake.merge_conflicts(name, chosen)
+        if left:
+            _print_conflicts(left, json=json)
+        _print_done(name, lake.merge_branch(name, chosen))
+
+
+@branches.command(epilog="Example: shelduck branch undo audit -c prod")
+def undo(name: Name, catalog: Catalog, conf: Conf = None) -> None:
+    """Take back the last merge."""
+    with connect_existing(catalog, conf or ()) as lake:
+        _print_done(name, lake.undo_merge(name))
 
 
 @branches.command(epilog="Example: shelduck branch drop audit -c prod --if-exists")
@@ -108,5 +139,8 @@ def drop(
 ) -> None:
     """Drop a branch with its tables."""
     with connect_existing(catalog) as lake:
-        done = lake.drop_branch(name, if_exists=if_exists)
-        console.print(f"branch {name}: {done}", markup=False, highlight=False, soft_wrap=True)
+        _print_done(name, lake.drop_branch(name, if_exists=if_exists))
+
+
+def _print_done(name: str, done: Result) -> None:
+    console.print(f"branch {name}: {done}", markup=False, highlight=False, soft_wrap=True)

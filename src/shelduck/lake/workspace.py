@@ -205,6 +205,7 @@ class Workspace:
     def rename_view(self, view: ViewVersion, new_name: str) -> None:
         """Stage another name in the same schema."""
         _require_name("view", new_name)
+        self._home(view.schema.name)
         if new_name.lower() != view.name.lower():
             self._require_free(TableName(view.schema.name, new_name))
         work = self._view_work(view)
@@ -212,6 +213,7 @@ class Workspace:
 
     def comment_view(self, view: ViewVersion, column: str, text: str | None) -> None:
         """Stage a comment on a column of a view, by the name that its query gives the column."""
+        self._home(view.schema.name)
         self._view_work(view).comment(column, text)
 
     def _view_work(self, view: ViewVersion) -> StagedView:

@@ -28,6 +28,7 @@ from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.rollup import is_followed
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.twin import TWIN, refuse_tagged
 from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.data_types import Member
 from shelduck.read.table_rows import TableRows
@@ -63,6 +64,8 @@ def append(
     first = unit or UnitOfWork(state)
     first.require_open()
     planned = first.workspace.table(name)
+    if TWIN in planned.properties:
+        refuse_tagged(planned)
     rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
     if how.delete_sign is not None or not is_plain(planned):
         return _load(state, unit, rows, how)

@@ -21,6 +21,7 @@ from shelduck.lake.unit import UnitOfWork, carry_out_anew, counted
 from shelduck.model.tables.properties import require_known
 from shelduck.model.tables.rollup import refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
+from shelduck.model.tables.twin import TWIN, refuse_tagged
 from shelduck.read.scan.rollup_rule import Chooser
 from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.edits import ROW_RULES, RowRules
@@ -68,9 +69,13 @@ def hooks_of(table: TableVersion) -> Iterator[Hooks]:
 def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
     """Return where a table's rows are, for a statement that deletes, or ``writes``, some.
 
-    Raises InvalidRequest for a rollup, whose rows follow those of its base.
+    Raises InvalidRequest for a rollup, whose rows follow those of its base, and Unsupported for a
+    table of a tag.
     """
-    refuse_rollup(unit.workspace.table(name))
+    table = unit.workspace.table(name)
+    refuse_rollup(table)
+    if TWIN in table.properties:
+        refuse_tagged(table)
     return rows_of(unit, name, writes=writes, deletes=True, needs_all=False)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import shelduck
 from shelduck import Conflict, InvalidRequest, NotFound, Unsupported
 from tests.support.attaching import attached_lake
+from tests.support.jobs import jobs_of
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
 
@@ -122,6 +125,29 @@ WRITES = [
     "CREATE FUNCTION {s}.more(n INT) RETURNS INT RETURN n + 1",
     "CREATE TABLE {s}.more SHALLOW CLONE {t}",
 ]
+
+
+LARGE = [
+    "INSERT INTO {t} SELECT id, 'x' FROM range(100000)",
+    "INSERT OVERWRITE {t} SELECT id, 'x' FROM range(100000)",
+    "INSERT INTO {t} REPLACE WHERE id = 1 SELECT 1, 'x' FROM range(100000)",
+    "UPDATE {t} SET v = 'x' WHERE id IN (SELECT id FROM range(100000))",
+    "DELETE FROM {t} WHERE id IN (SELECT id FROM range(100000))",
+    (
+        "MERGE INTO {t} AS t USING (SELECT id FROM range(100000)) AS s ON t.id = s.id"
+        " WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    ),
+    "CREATE TABLE x.more AS SELECT id FROM range(100000)",
+]
+
+
+def test_a_large_write_into_a_tag_is_refused_before_spark_runs_a_job(lake, spark):
+    def refused(statement):
+        with pytest.raises(Unsupported, match="a tag, which nobody changes"):
+            lake.sql(statement.format(t="x.t"))
+
+    found = {text: jobs_of(spark, partial(refused, text)) for text in LARGE}
+    assert found == dict.fromkeys(LARGE, 0)
 
 
 def test_nobody_writes_a_tag(spark, lake, frame):

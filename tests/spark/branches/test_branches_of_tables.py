@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck import Unsupported
 from tests.spark.alter.test_copied_tables import STATES
 from tests.support.oracle import DuckDBOracle
 
@@ -51,8 +50,7 @@ def test_a_branch_begins_as_its_source_and_goes_on(lake, state, inlined):
 
     if state in MORE:
         lake.sql(f"INSERT INTO b.{state} VALUES {MORE[state]}")
-    if state != "rolled":
-        lake.execute(f"ALTER TABLE b.{state} ADD COLUMN brand_new INT DEFAULT 3")
+    lake.execute(f"ALTER TABLE b.{state} ADD COLUMN brand_new INT DEFAULT 3")
     after = told(lake, f"b.{state}")
     assert told(lake, f"main.{state}") == before
     lake.merge_branch("b")
@@ -122,22 +120,6 @@ def test_the_feed_of_the_source_shows_what_a_merge_brought(lake, inlined):
     with DuckDBOracle(lake._state.store.where) as duck:
         before = duck.sql(f"SELECT count(*) FROM t AT (VERSION => {at - 1})")
     assert before == [(4,)] == lake.sql(f"SELECT count(*) FROM t VERSION AS OF {at - 1}").collect()
-
-
-def test_a_table_with_rollups_takes_rows_of_a_branch_but_no_columns(lake):
-    lake.execute("CALL set_option('data_inlining_row_limit', 0)")
-    lake.sql("CREATE TABLE t (k STRING, n BIGINT)")
-    lake.sql("INSERT INTO t VALUES ('a', 1), ('b', 2)")
-    lake.sql("CREATE MATERIALIZED VIEW sums AS SELECT k, sum(n) FROM t GROUP BY k")
-    lake.create_branch("b")
-    lake.sql("INSERT INTO b.t VALUES ('a', 5)")
-    lake.merge_branch("b")
-    assert rows(lake, "t") == [("a", 1), ("a", 5), ("b", 2)]
-    totals = lake.sql("SELECT k, sum(n) FROM t GROUP BY k ORDER BY k").collect()
-    assert totals == [("a", 6), ("b", 2)]
-    lake.execute("ALTER TABLE b.t ADD COLUMN more INT")
-    with pytest.raises(Unsupported, match="which has rollups"):
-        lake.merge_branch("b")
 
 
 def test_a_shallow_clone_and_a_table_that_comes_back_share_files(lake):

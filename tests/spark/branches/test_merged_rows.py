@@ -351,3 +351,37 @@ def test_a_converted_column_is_undone_while_nobody_has_written(lake):
     assert merged(lake) == [(1, "1")]
     run(lake, "INSERT INTO b.t VALUES (3, 3)", "INSERT INTO t VALUES (4, 'four')")
     assert told(lake) == [("column", "v", "v int32", "v varchar", "v int32")]
+
+
+SUMMED = [
+    "CREATE TABLE t (k INT, n INT SUM) AGGREGATE KEY (k)",
+    "INSERT INTO t VALUES (1, 1), (2, 2)",
+]
+
+
+def test_both_sides_add_values_to_a_table_with_keys(lake):
+    run(lake, *SUMMED, "CREATE BRANCH b", "ALTER TABLE t ADD COLUMN x INT MAX DEFAULT '0'")
+    run(lake, "ALTER TABLE b.t ADD COLUMN y INT SUM DEFAULT '0'", "INSERT INTO t VALUES (1, 1, 7)")
+    run(lake, "INSERT INTO b.t VALUES (1, 1, 5), (3, 3, 3)", "MERGE BRANCH b")
+    assert merged(lake) == [(1, 3, 5, 7), (2, 2, 0, 0), (3, 3, 3, 0)]
+    run(lake, "INSERT INTO t (k, n, x, y) VALUES (1, 1, 9, 1), (3, 0, -1, 1)")
+    assert merged(lake) == [(1, 4, 6, 9), (2, 2, 0, 0), (3, 3, 4, 0)]
+    run(lake, "ALTER TABLE t DROP COLUMN x", "ALTER TABLE b.t ADD COLUMN z INT MIN DEFAULT '1'")
+    run(lake, "MERGE BRANCH b")
+    assert merged(lake) == [(1, 4, 6, 1), (2, 2, 0, 1), (3, 3, 4, 1)]
+
+
+def test_both_sides_add_keys_or_one_does_and_the_other_has_new_rows(lake):
+    run(
+        lake, *SUMMED, "CREATE BRANCH b", "ALTER TABLE b.t ADD COLUMN y INT KEY DEFAULT '0' AFTER k"
+    )
+    run(lake, "INSERT INTO b.t VALUES (1, 7, 1)")
+    run(lake, "CREATE BRANCH c FROM b", "ALTER TABLE t ADD COLUMN x INT KEY DEFAULT '0' AFTER k")
+    assert told(lake)[0] == (
+        *("key", "model", "AGGREGATE KEY (k)"),
+        *("AGGREGATE KEY (k, x)", "AGGREGATE KEY (k, y)"),
+    )
+    run(lake, "ALTER TABLE b.t ADD COLUMN x INT KEY DEFAULT '0' AFTER k")
+    run(lake, "INSERT INTO b.t VALUES (1, 1, 1, 1)", "INSERT INTO c.t VALUES (2, 2, 2)")
+    [found] = [(one.kind, one.item, one.ours, one.theirs) for one in lake.merge_conflicts("c")]
+    assert found == ("key", "x", "a new key", "new rows")

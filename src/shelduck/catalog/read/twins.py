@@ -92,7 +92,10 @@ def twins_of(
 
 
 def bases_of_twins(connection: sa.Connection) -> set[int]:
-    """Return the snapshots with which merges compare the tables of branches; one statement."""
+    """Return the snapshots with which merges compare the tables and views of branches.
+
+    Two statements.
+    """
     table, branch = tables.table, _tag.alias()
     query = (
         sa.select(_tag.c.value)
@@ -100,8 +103,16 @@ def bases_of_twins(connection: sa.Connection) -> set[int]:
         .join(branch, branch.c.object_id == table.c.schema_id)
         .where(_tag.c.key == TWIN, branch.c.key == BRANCH, live(_tag), live(branch), live(table))
     )
-    twins = map(read_twin, connection.execute(query).scalars())
-    return {at for twin in twins for at in (twin.base, twin.since)}
+    found: list[Twin | Branch] = [*map(read_twin, connection.execute(query).scalars())]
+    schema = schemas_of(connection)
+    branches = (
+        sa.select(branch.c.value)
+        .join_from(branch, schema, branch.c.object_id == schema.c.schema_id)
+        .where(branch.c.key == BRANCH, live(branch), live(schema))
+    )
+    known = (branch_of(text, "a schema") for text in connection.execute(branches).scalars())
+    found += [each for each in known if not each.is_tag]
+    return {at for each in found for at in (each.base, each.since)}
 
 
 def files_by_path(

@@ -53,6 +53,15 @@ def views(
     return sorted(_views(connection, at, rows, lake), key=lambda found: ids.index(found.id))
 
 
+def views_in(
+    connection: sa.Connection, at: Snapshot, schema: SchemaInfo, lake: LakeInfo
+) -> list[ViewVersion]:
+    """Return the views of a schema at a snapshot; one statement, two if there are any."""
+    asked = _any_view(schemas_of(connection)).where(tables.view.c.schema_id == schema.id)
+    rows = connection.execute(asked, {"snapshot": at.id}).all()
+    return _views(connection, at, rows, lake) if rows else []
+
+
 def _views(
     connection: sa.Connection, at: Snapshot, rows: Sequence[sa.Row[Any]], lake: LakeInfo
 ) -> list[ViewVersion]:

@@ -53,6 +53,8 @@ class Branch:
 
     ``tables`` are the ids of the tables of which it began with a twin. ``is_tag``: nobody changes
     them. ``until`` is the time, in ISO 8601, after which an expiry drops it, empty for never.
+    A merge compares its views and macros with those that it had at the snapshot ``since``, the one
+    that made it, or its last merge; and those of its source with the ones at the base.
     """
 
     source: SchemaId
@@ -60,6 +62,7 @@ class Branch:
     tables: tuple[TableId, ...] = ()
     is_tag: bool = field(default=False, metadata=LEFT_OUT)
     until: str = field(default="", metadata=LEFT_OUT)
+    since: SnapshotId = field(default=SnapshotId(0), metadata=LEFT_OUT)
 
 
 _TWIN: Stored[Twin] = Stored("twin", record(Twin))
@@ -123,12 +126,15 @@ class ShareFiles:
 
     ``table`` is the provisional id of a CreateTable with the directory of ``source``, whose twin it
     is. With ``is_source``, ``source`` becomes a twin of the new table: it was made on a branch.
-    ``counter`` and ``is_tagged`` are as in `Twin`.
+    ``counter`` and ``is_tagged`` are as in `Twin`. With ``undrops``, it is the source that comes
+    back: twins of that go on with it, if nothing happened to it after they began, and it goes on
+    with its own source in the same way, if that is there.
     """
 
     table: TableId
     source: TableVersion
     is_source: bool = False
+    undrops: bool = False
     counter: str = ""
     is_tagged: bool = False
 
@@ -139,7 +145,8 @@ class MarkBranch:
 
     One that this commit makes is so since ``base``, and one that exists since the commit, together
     with the tables that were made on it; if it ``stays``, since ``base`` as before. Tables come to
-    those that it had, but for those ``gone``. ``is_tag`` and ``until`` are as in `Branch`.
+    those that it had, but for those ``gone``. ``is_tag`` and ``until`` are as in `Branch`, and so
+    is ``since``, by default the commit.
     """
 
     schema: SchemaInfo
@@ -150,6 +157,7 @@ class MarkBranch:
     stays: bool = False
     is_tag: bool = False
     until: str = ""
+    since: SnapshotId | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ def create_table(runner: Runner, statement: CreateTableStatement) -> Result:
     return _created(runner, statement, create, rows)
 
 
-def copy_table(runner: Runner, statement: CopyTableStatement) -> Result:
+def copy_table(runner: Runner, statement: CopyTableStatement, *, undrops: bool = False) -> Result:
     """CREATE TABLE … LIKE and CLONE: all that the source is, and its rows as they are.
 
     A shallow clone shares its files, unless rows of it are elsewhere or it has rollups.
@@ -235,7 +235,7 @@ def copy_table(runner: Runner, statement: CopyTableStatement) -> Result:
             beside=found if shares else None,
         )
         if shares:
-            unit.workspace.share(ShareFiles(made.id, found))
+            unit.workspace.share(ShareFiles(made.id, found, undrops=undrops))
         copy_numbers(state.store, found, made)
         create_with_rollups(unit, name, specs)
 
@@ -325,7 +325,7 @@ def undrop_table(runner: Runner, statement: UndropTable) -> Result:
             f"no table {name} was dropped, or its snapshots expired; see SHOW TABLES", about="table"
         )
     copied = CopyTableStatement(statement.name, statement.name, True, True, version=end - 1)
-    return copy_table(runner, copied)
+    return copy_table(runner, copied, undrops=True)
 
 
 def analyze(runner: Runner, statement: Analyze) -> Result:

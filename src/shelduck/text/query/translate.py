@@ -22,6 +22,7 @@ from shelduck.text.tokens.trees import parse_tree, strict
 # What DuckLake puts where a view names its own catalog.
 CATALOG = "{DUCKLAKE_CATALOG}"
 OWN = "__own_catalog__"
+"""A name in the place of CATALOG, which sqlglot can read."""
 
 _SAME_IN_BOTH = frozenset(
     """select from where group having order ordered limit offset subquery union intersect except

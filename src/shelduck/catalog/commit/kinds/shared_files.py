@@ -21,13 +21,14 @@ from shelduck.catalog.commit.opening import Work
 from shelduck.catalog.commit.rows.described import reserve_columns
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.queries import chunks, live, visible
+from shelduck.catalog.read.read import entries_since
 from shelduck.catalog.read.twins import NO_TRIGGERS, branches_at, keeps_rows, why_not_shared
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT, or_null
 from shelduck.ducklake.descriptions import tag_rows
 from shelduck.errors import Conflict, Unsupported
-from shelduck.model.changes.change import Entry, Verb
+from shelduck.model.changes.change import MOVES, Entry, Verb
 from shelduck.model.tables.schema import Field, FieldId, TableId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import (
@@ -52,6 +53,11 @@ from shelduck.model.types.data_types import Primitive
 _OF_FILES = (tables.file_column_stats, tables.file_variant_stats, tables.file_partition_value)
 _tag = tables.tag.c
 _TWINS = sa.select(_tag.object_id, _tag.value).where(_tag.key == TWIN)
+
+_table = tables.table.c
+_LIVE_TWINS = _TWINS.join(tables.table, _table.table_id == _tag.object_id).where(
+    live(tables.tag), live(tables.table)
+)
 
 _INDEXES = {
     "shelduck_ix_path_of_data_file": tables.data_file,
@@ -97,11 +103,12 @@ KIND = ChangeKind((ShareFiles, TakeFiles, MarkBranch, FollowSource), fold, write
 def _mark(draft: Draft, mark: MarkBranch, made: Sequence[TableId]) -> None:
     """Write what a branch is; ``made`` are tables that come from it."""
     schema = draft.schema_id(mark.schema.id)
-    branch = Branch(mark.source.id, mark.base, (), mark.is_tag, mark.until)
+    since = draft.id if mark.since is None else mark.since
+    branch = Branch(mark.source.id, mark.base, (), mark.is_tag, mark.until, since)
     if schema == mark.schema.id:
         known = branches_at(draft.connection, draft.head.id)[schema]
-        base = mark.base if mark.stays else draft.id
-        branch = replace(known, base=base, until=mark.until or known.until)
+        base, since = (mark.base, known.since) if mark.stays else (draft.id, since)
+        branch = replace(known, base=base, until=mark.until or known.until, since=since)
         draft.end(tables.tag, object_id=[schema], key=[BRANCH])
     begun = dict.fromkeys((*branch.tables, *mark.tables, *made))
     left = tuple(number for number in begun if number not in mark.gone)
@@ -149,11 +156,32 @@ def _share(draft: Draft, table: TableId, change: ShareFiles, twins: dict[int, Tw
     made = Twin(
         *ids, since=draft.id, block=block, counter=change.counter, is_tagged=change.is_tagged
     )
+    if change.undrops:
+        for number, text in draft.connection.execute(_LIVE_TWINS).all():
+            each = read_twin(text)
+            if each.source == source.id and each.counter and _is_as_at(draft, source, each.base):
+                _mark_twin(draft, number, replace(each, source=table, base=draft.id))
+        if known is not None and known.counter and _is_as_at(draft, source, known.since):
+            is_there = sa.select(_table.table_id).where(
+                _table.table_id == known.source, live(tables.table)
+            )
+            if draft.connection.execute(is_there).first() is not None:
+                made = replace(known, since=draft.id, block=block)
     draft.end(tables.tag, object_id=[twin], key=[TWIN])
     draft.begin(tag_rows(twin, {TWIN: twin_text(made)}))
     twins[twin] = made
     _reserve(draft, table, block)
     draft.has_stats_change = True
+
+
+def _is_as_at(draft: Draft, table: TableVersion, base: int) -> bool:
+    """Return whether nothing happened to a table that was dropped since a snapshot."""
+    try:
+        found = entries_since(draft.connection, base, draft.head.id)
+    except Conflict:
+        return False
+    verbs = {entry.verb for _, entry in found if entry.id == table.id}
+    return not verbs - MOVES - {Verb.DROPPED_TABLE}
 
 
 def _take(draft: Draft, change: TakeFiles, twins: dict[int, Twin]) -> None:
