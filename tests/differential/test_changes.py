@@ -72,6 +72,53 @@ def test_the_feed_of_what_duckdb_did_is_duckdbs_own(story, sqlite_url, data_path
         assert {n: feed(lake, n, last) for n in expected} == expected
 
 
+CAME = ("insert", "update_postimage")
+MODES = [("dropCarryovers", False), ("none", True), ("netChanges", False), ("netChanges", True)]
+
+
+def netted(changes):
+    """What the changes of each row, by its id, did in all: what it was, and what it is."""
+    by_row, found = {}, []
+    for change in sorted(changes, key=lambda c: (c[0], c[2] in CAME)):
+        by_row.setdefault(change[1], []).append(change)
+    for first, *_, last in ([*each, each[-1]] for each in by_row.values()):
+        was, stays = first[2] not in CAME, last[2] in CAME
+        before = (first[0], first[1], "update_preimage" if stays else "delete", *first[3:])
+        after = (last[0], last[1], "update_postimage" if was else "insert", *last[3:])
+        found += [before] * was + [after] * stays
+    return found
+
+
+def as_sparks(changes, mode, updates):
+    """A feed with row ids as Spark's CHANGES shows it."""
+    plain = {"update_preimage": "delete", "update_postimage": "insert"}
+    kept = netted(changes) if mode == "netChanges" else changes
+    return in_order(
+        [(n, kind if updates else plain.get(kind, kind), *rest) for n, _, kind, *rest in kept]
+    )
+
+
+def changes(lake, start, end, mode, updates):
+    found = lake.sql(
+        f"SELECT * FROM t CHANGES FROM VERSION {start} TO VERSION {end} WITH (deduplicationMode ="
+        f" '{mode}', computeUpdates = {updates})"
+    )
+    return spark_rows(found.select("_commit_version", "_change_type", *found.columns[:-3]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("story", AGREED)
+def test_sparks_changes_are_those_of_duckdbs_feed(story, sqlite_url, data_path, spark):
+    with oracle_at(sqlite_url, data_path) as oracle:
+        for statement in AGREED[story]:
+            oracle.execute(statement)
+        last = oracle.snapshot()
+        feeds = {n: theirs(oracle, n, last) for n in (1, last // 2)}
+    expected = {(n, *m): as_sparks(feed, *m) for n, feed in feeds.items() for m in MODES}
+    with shelduck.connect(sqlite_url, spark=spark) as lake:
+        assert {(n, *m): changes(lake, n, last, *m) for n, *m in expected} == expected
+
+
 # DuckDB's feed is wrong after these; what it showed at each snapshot before is the truth.
 MOVED = {
     "deletes again and again": [
@@ -171,5 +218,7 @@ def test_the_feed_is_what_changed_from_one_snapshot_to_the_next(
         last = max(states)
         found = {n: feed(lake, n, last) for n in (1, last // 2 + 1)}
         alone = feed(lake, last - 1, last - 1)
+        shown = {m: changes(lake, 1, last, *m) for m in MODES}
     assert found == {n: [e for e in expected if e[0] >= n] for n in found}
     assert alone == [e for e in expected if e[0] == last - 1]
+    assert shown == {m: as_sparks(expected, *m) for m in MODES}

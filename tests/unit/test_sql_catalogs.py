@@ -45,6 +45,7 @@ def only(text):
         ("EXPLAIN SELECT * FROM lake.main.t", None, None),
         ("SELECT * FROM table_changes('lake.main.t', 1)", "lake", "lake"),
         ("SELECT * FROM table_changes('main.t', 1)", None, "lake"),
+        ("SELECT * FROM lake.main.t CHANGES FROM VERSION 1", "lake", "lake"),
     ],
 )
 def test_the_lake_of_the_target_runs_what_spark_cannot(text, elsewhere, inside):

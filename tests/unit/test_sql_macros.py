@@ -89,6 +89,13 @@ def test_tables_of_a_body_get_a_schema_and_a_catalog():
     )
 
 
+def test_changes_in_a_body_are_those_of_its_schema():
+    text = "SELECT t.a FROM t CHANGES FROM VERSION 1 EXCLUSIVE, table_changes('t', 1) c"
+    assert qualified(text, "main") == (
+        "SELECT t.a FROM `main`.t CHANGES FROM VERSION 1 EXCLUSIVE AS `t`, table_changes('t', 1) c"
+    )
+
+
 def test_forms_and_parameters_are_read():
     [made] = parse(
         "CREATE OR REPLACE MACRO s.m(a, b INT, c TEXT := 'x', d := -1.5) AS concat(a, (b)),"

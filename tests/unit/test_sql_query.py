@@ -263,6 +263,64 @@ def test_a_table_function_is_a_relation_of_its_own(text, parts, call):
     assert found.functions == (FunctionRelation(call, "__lake_0__", table),)
 
 
+def changes(start, end=None, *, excludes=(False, False), options=()):
+    flags = zip(("excludes_start", "excludes_end"), excludes, strict=True)
+    return Call("changes", (start, end), (*flags, ("options", options)))
+
+
+JANUARY, JUNE = TimestampText("2026-01-01"), TimestampText("2026-06-01")
+
+
+@pytest.mark.parametrize(
+    ("clause", "call"),
+    [
+        ("VERSION 1 TO VERSION 3", changes(1, 3)),
+        ("version '1'", changes(1)),
+        (
+            "SYSTEM_VERSION 1 EXCLUSIVE TO SYSTEM_VERSION 3 INCLUSIVE",
+            changes(1, 3, excludes=(True, False)),
+        ),
+        (
+            "TIMESTAMP '2026-01-01' INCLUSIVE TO TIMESTAMP CAST('2026-06-01' AS DATE) EXCLUSIVE",
+            changes(JANUARY, JUNE, excludes=(False, True)),
+        ),
+        ("SYSTEM_TIME DATE'2026-01-01'", changes(JANUARY)),
+        (
+            "VERSION 1 WITH (deduplicationMode = 'netChanges', computeUpdates = true)",
+            changes(1, options=("deduplicationMode", "netChanges", "computeUpdates", "true")),
+        ),
+    ],
+)
+def test_changes_of_a_table_are_a_function_with_the_tables_name(clause, call):
+    found = query(f"SELECT s.t.a FROM s.t CHANGES FROM {clause} JOIN u USING (a)")
+    assert found.text == "SELECT `t`.a FROM __lake_0__ AS `t` JOIN __lake_1__ AS `u` USING (a)"
+    assert found.functions == (FunctionRelation(call, "__lake_0__", NamedTable(("s", "t"))),)
+    found = query(f"SELECT c.* FROM s.t CHANGES FROM {clause} AS c WHERE c.a > 0")
+    assert found.text == "SELECT c.* FROM __lake_0__ AS c WHERE c.a > 0"
+
+
+def test_changes_without_a_range_is_an_alias():
+    assert (
+        query("SELECT changes.a FROM t CHANGES").text == "SELECT changes.a FROM __lake_0__ CHANGES"
+    )
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("VERSION 'b'", "expected the id of a snapshot"),
+        ("VERSION -1", "expected the id of a snapshot"),
+        ("VERSION 1 TO TIMESTAMP '2026-01-01'", "expected VERSION or SYSTEM_VERSION"),
+        ("VERSION 1 TO 3", "expected VERSION or SYSTEM_VERSION"),
+        ("TIMESTAMP now()", "expected a time such as '2026-01-31 12:00:00'"),
+        ("1 TO 3", "expected TIMESTAMP or SYSTEM_TIME"),
+    ],
+)
+def test_a_range_of_changes_has_two_ends_of_one_kind(clause, message):
+    with pytest.raises(InvalidRequest, match=message):
+        query(f"SELECT * FROM t CHANGES FROM {clause}")
+
+
 @pytest.mark.parametrize(
     ("time", "expected"),
     [
@@ -394,7 +452,10 @@ def test_an_error_is_about_the_text_as_written(text, place):
         ),
         ("FROM a INSERT INTO b SELECT *", "INSERT INTO after a query"),
         ("SELECT * FROM IDENTIFIER('t')", "write the name of the table"),
-        ("SELECT * FROM t CHANGES FROM VERSION 1", "use FROM table_changes('t', start, end)"),
+        (
+            "MERGE INTO t USING s CHANGES FROM VERSION 1 ON t.a = s.a WHEN MATCHED THEN DELETE",
+            "use (SELECT * FROM t CHANGES FROM …)",
+        ),
     ],
 )
 def test_what_is_not_supported_says_so(text, message):

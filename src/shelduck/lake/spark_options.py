@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from shelduck.errors import InvalidRequest, Unsupported
@@ -148,6 +148,43 @@ class ReadOptions:
     version: int | str | None = None
     timestamp: str | None = None
     changes: tuple[int | str, int | str | None] | None = None
+
+
+_MODE, _UPDATES = "deduplicationMode", "computeUpdates"
+_NET = "netChanges"
+_MODES = ("none", "dropCarryovers", _NET)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesWanted:
+    """The wish of Spark's CHANGES: the changes from a snapshot or time to another, None the newest.
+
+    ``net`` asks for what the range did to a row in all. ``updates`` asks for the two images of an
+    updated row; without it, the row is deleted and inserted.
+    """
+
+    start: int | str | datetime
+    end: int | str | datetime | None = None
+    excludes_start: bool = False
+    excludes_end: bool = False
+    net: bool = False
+    updates: bool = False
+
+
+def changes_wanted(wanted: ChangesWanted, given: Mapping[str, str], what: str) -> ChangesWanted:
+    """Return a range of changes with what the options behind CHANGES ask for, in Spark's words.
+
+    InvalidRequest for others. A feed of a lake has no rows that were only copied, so the modes
+    ``none`` and ``dropCarryovers`` are the same.
+    """
+    refuse_others(given, (_MODE, _UPDATES), what)
+    mode = (option_value(given, _MODE) or _MODES[0]).strip()
+    if mode.lower() not in [known.lower() for known in _MODES]:
+        raise InvalidRequest(
+            f"option {_MODE} must be one of {', '.join(_MODES)}, not {mode!r}", about="option"
+        )
+    updates = is_true(option_value(given, _UPDATES) or "false", _UPDATES)
+    return replace(wanted, net=mode.lower() == _NET.lower(), updates=updates)
 
 
 def read_options(given: Mapping[str, str], table: str) -> ReadOptions:

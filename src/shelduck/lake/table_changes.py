@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from shelduck.catalog.read import read as catalog_read
@@ -12,7 +12,9 @@ from shelduck.catalog.read.feed_files import (
     FeedRange,
     feed_files,
     feed_range,
+    is_empty,
     require_closed,
+    snapshot_at,
 )
 from shelduck.catalog.read.inlined_rows import inlined_changes
 from shelduck.catalog.read.read import name_mappings
@@ -23,6 +25,7 @@ from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.lake.branch_names import twin_named
 from shelduck.lake.lookup import TableHandle, Zone, instant
 from shelduck.lake.results import TableName
+from shelduck.lake.spark_options import ChangesWanted
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, view_of
 from shelduck.model.changes.feed_plan import FeedSnapshots, Span, classify, plan_changes
@@ -30,8 +33,10 @@ from shelduck.model.changes.job import Job
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.pruning import Pruner
 from shelduck.read.scan.change_feed import Feed, change_frame
+from shelduck.read.scan.images import as_sparks, nothing
 
 Moment = int | str | datetime
+_INSTANT = timedelta(microseconds=1)
 
 
 class ChangeVerbs(TableHandle):
@@ -87,6 +92,38 @@ def _changes_between(
     if converting is not None:
         raise converted_since(table, converting, first)
     return read_changes(unit.state, table, found)
+
+
+def spark_changes(unit: UnitOfWork, name: TableName, wanted: ChangesWanted) -> DataFrame:
+    """Return the change feed in the form of Spark's CHANGES, without row ids.
+
+    It has no rows if no snapshot is between the ends. Raises what `ChangeVerbs.changes` raises.
+    """
+    zone = unit.state.time_zone
+    start = _bound(wanted.start, zone)
+    end = unit.workspace.base.id if wanted.end is None else _bound(wanted.end, zone)
+    first, last = _after(start, int(wanted.excludes_start)), _after(end, -int(wanted.excludes_end))
+    if not _is_ordered(start, end):
+        # The error is about the ends as they were given.
+        first, last = start, end
+    with unit.state.store.read() as connection:
+        at = snapshot_at(connection, end).id
+        has_none = _is_ordered(start, end) and is_empty(connection, first, last)
+    if has_none:
+        feed = nothing(changes_between(unit, name, at, at))
+    else:
+        feed = changes_between(unit, name, first, last)
+    return as_sparks(feed, net=wanted.net, updates=wanted.updates)
+
+
+def _is_ordered(start: Bound, end: Bound) -> bool:
+    if isinstance(start, int) and isinstance(end, int):
+        return start <= end
+    return not (isinstance(start, datetime) and isinstance(end, datetime)) or start <= end
+
+
+def _after(bound: Bound, steps: int) -> Bound:
+    return bound + steps if isinstance(bound, int) else bound + steps * _INSTANT
 
 
 def changes_of(state: LakeState, table: TableVersion, first: int, last: int) -> DataFrame:

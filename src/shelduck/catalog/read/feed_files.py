@@ -57,9 +57,12 @@ def feed_range(connection: sa.Connection, start: Bound, end: Bound) -> FeedRange
     before it. Raises NotFound, naming the oldest snapshot with which the feed can begin, if one of
     them has expired.
     """
-    last = _bound(connection, end)
+    last = snapshot_at(connection, end)
     if isinstance(start, datetime):
-        first = _first_since(connection, start)
+        found_since = _first_since(connection, start)
+        if found_since is None:
+            raise NotFound(f"the lake has no snapshot at or after {start}", about="snapshot")
+        first = found_since
     else:
         first = read.snapshot(connection, version=start).id
     if first > last.id:
@@ -81,18 +84,25 @@ def feed_range(connection: sa.Connection, start: Bound, end: Bound) -> FeedRange
     )
 
 
-def _bound(connection: sa.Connection, end: Bound) -> Snapshot:
+def snapshot_at(connection: sa.Connection, end: Bound) -> Snapshot:
+    """Return a snapshot, or the last one at or before a time; NotFound if there is none."""
     if isinstance(end, datetime):
         return read.snapshot(connection, timestamp=end)
     return read.snapshot(connection, version=end)
 
 
-def _first_since(connection: sa.Connection, start: datetime) -> int:
+def is_empty(connection: sa.Connection, start: Bound, end: Bound) -> bool:
+    """Return whether no snapshot is between two ends; NotFound if the lake is younger than both."""
+    if isinstance(start, int) and isinstance(end, int):
+        return start > end
+    first = start if isinstance(start, int) else _first_since(connection, start)
+    return first is None or first > snapshot_at(connection, end).id
+
+
+def _first_since(connection: sa.Connection, start: datetime) -> int | None:
     query = sa.select(_s.snapshot_id).where(_s.snapshot_time >= start).order_by(_s.snapshot_id)
     found = connection.execute(query.limit(1)).scalar()
-    if found is None:
-        raise NotFound(f"the lake has no snapshot at or after {start}", about="snapshot")
-    return int(found)
+    return None if found is None else int(found)
 
 
 def feed_files(connection: sa.Connection, table: TableVersion, span: Span) -> list[FeedFile]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyarrow import compute
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.files.footers import read_columns
@@ -166,6 +166,40 @@ def as_ducklakes(feed: DataFrame) -> DataFrame:
         )
     about = [F.col(own).alias(name) for own, name in _DUCKLAKES.items()]
     return feed.select(*about, *[backticked(c) for c in columns])
+
+
+def as_sparks(feed: DataFrame, *, net: bool, updates: bool) -> DataFrame:
+    """Return the feed in the form of Spark's CHANGES, which has no row ids.
+
+    With ``net``, a row has at most two changes: what it was before the range, and what it is at its
+    end. Without ``updates``, updated rows are deleted and inserted.
+    """
+    if net:
+        feed = _net(feed)
+    if not updates:
+        plain = F.when(F.col(_KIND).isin(*CAME), CAME[0]).otherwise(WENT[0])
+        feed = feed.withColumn(_KIND, plain)
+    return feed.drop("_row_id")
+
+
+def _net(feed: DataFrame) -> DataFrame:
+    came, kind, row_id = F.col(_KIND).isin(*CAME), F.col(_KIND), F.col("_row_id")
+    moment = F.struct(F.col("_commit_version").alias("at"), came.alias("came"))
+    of_row = Window.partitionBy(row_id)
+    first, last, own = (f"__shelduck_{n}_change" for n in ("first", "last", "own"))
+    feed = feed.withColumn(own, moment)
+    feed = feed.withColumn(first, F.min(own).over(of_row)).withColumn(last, F.max(own).over(of_row))
+    was_there, stays = ~F.col(f"{first}.came"), F.col(f"{last}.came")
+    is_state = (~came & (F.col(own) == F.col(first))) | (came & (F.col(own) == F.col(last)))
+    is_update = was_there & stays
+    told = F.when(came, F.when(is_update, CAME[1]).otherwise(CAME[0])).otherwise(
+        F.when(is_update, WENT[1]).otherwise(WENT[0])
+    )
+    # Rows without an id cannot be told apart.
+    found = feed.where(row_id.isNull() | is_state)
+    return found.withColumn(_KIND, F.when(row_id.isNull(), kind).otherwise(told)).drop(
+        first, last, own
+    )
 
 
 def nothing(rows: DataFrame, column: str | None = None) -> DataFrame:

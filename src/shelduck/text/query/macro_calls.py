@@ -91,7 +91,7 @@ def qualified(text: str, schema: str, catalog: str | None = None, *, nests: bool
     for found in find_relations(text, tokenize(text))[0]:
         parts = found.parts
         is_whole = len(parts) > 2 and (not nests or parts[0].lower() == (catalog or "").lower())
-        if found.call is not None or is_whole:
+        if not found.is_named or is_whole:
             continue
         before = [catalog] if catalog else []
         before += schema_names(schema) if len(parts) == 1 else ()
@@ -208,7 +208,7 @@ def _refuse_captured(macro: Macro, body: str, values: Iterable[str]) -> None:
     tables = find_relations(body, tokenize(body))[0]
     if not tables:
         return
-    names = {(found.alias or found.parts[-1]).lower() for found in tables if found.call is None}
+    names = {(found.alias or found.parts[-1]).lower() for found in tables if found.is_named}
     for value in values:
         for column in _columns(value):
             if not column.table or column.table.lower() in names:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from shelduck.errors import InvalidRequest
-from shelduck.text.query.travel import read_any_time
+from shelduck.text.query.travel import CHANGES, read_any_time, read_changes
 from shelduck.text.tokens.arguments import DUCKLAKE, read_call, read_properties
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import Token, TokenKind, name_of, place, tokenize
@@ -49,9 +49,9 @@ class Found:
     """A table in the text: its name (and time) between ``start`` and ``end``.
 
     ``alias_at`` is where an alias has to be put, None when the text gives one or allows none.
-    ``call`` is a table function's, which has no time; its name is that of the table that it is
-    about, None for one of the lake. ``options`` are the names of those in ``WITH (…)`` behind it,
-    which stay in the text.
+    ``call`` is that of a table function or of ``CHANGES FROM``, which has no time; its name is that
+    of the table that it is about, None for one of the lake. ``options`` are the names of those in
+    ``WITH (…)`` behind it, which stay in the text.
     """
 
     name: NamedTable | None
@@ -66,6 +66,11 @@ class Found:
     alias: str | None = None
     virtual: frozenset[str] = frozenset()
     """The virtual columns that the text names, where the select shows no others by ``*``."""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the table's own name stands at ``start``, not that of a function."""
+        return self.call is None or self.call.procedure == CHANGES
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -297,7 +302,8 @@ class _Finder:
             return
         if len(parts) == 2 and parts[0].lower() in FILE_FORMATS and "/" in parts[1]:
             return
-        version, timestamp, computed = read_any_time(cursor)
+        call = read_changes(cursor)
+        version, timestamp, computed = (None,) * 3 if call else read_any_time(cursor)
         end = self.tokens[cursor.at - 1].end
         options = _options(cursor)
         behind = cursor.at
@@ -316,7 +322,7 @@ class _Finder:
         start = self.tokens[at].start
         name = NamedTable(parts)
         found = Found(
-            name, start, end, alias_at, version, timestamp, None, options, computed, called
+            name, start, end, alias_at, version, timestamp, call, options, computed, called
         )
         self.found.append(found)
 

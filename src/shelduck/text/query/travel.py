@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.text.intervals import whole_number
+from shelduck.text.tokens.arguments import read_properties
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, string_of, tokenize
-from shelduck.text.tokens.parts import TimeExpression
+from shelduck.text.tokens.parts import Call, TimeExpression, TimestampText
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATE"))
 _TIMES = ("VERSION", "TIMESTAMP")
+CHANGES = "changes"
+"""The function that stands for Spark's CHANGES; nobody can call it by this name."""
+_VERSIONS = ("VERSION", "SYSTEM_VERSION")
 _WRITE = "a time such as '2026-01-31 12:00:00'"
 
 
@@ -23,7 +27,7 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
     ahead = 1 if cursor.sees("FOR") else 0
     word = cursor.peek(ahead).key
     if cursor.peek(ahead + 1).key == "AS" and cursor.peek(ahead + 2).key == "OF":
-        if word in ("VERSION", "SYSTEM_VERSION"):
+        if word in _VERSIONS:
             cursor.at += ahead + 3
             return read_version(cursor), None
         if word in ("TIMESTAMP", "SYSTEM_TIME"):
@@ -32,7 +36,7 @@ def read_time(cursor: Cursor) -> tuple[int | None, str | None]:
     if cursor.sees("@"):
         return _at_sign(cursor)
     if cursor.sees("CHANGES", "FROM"):
-        raise cursor.refusal("CHANGES FROM", "use FROM table_changes('t', start, end)")
+        raise cursor.refusal("CHANGES FROM here", "use (SELECT * FROM t CHANGES FROM …)")
     return None, None
 
 
@@ -65,13 +69,38 @@ def read_any_time(cursor: Cursor) -> tuple[int | str | None, str | None, TimeExp
 def _branch(cursor: Cursor) -> str | None:
     ahead = 1 if cursor.sees("FOR") else 0
     version, *rest = (cursor.peek(ahead + n).key for n in range(3))
-    if version not in ("VERSION", "SYSTEM_VERSION") or rest != ["AS", "OF"]:
+    if version not in _VERSIONS or rest != ["AS", "OF"]:
         return None
     token = cursor.peek(ahead + 3)
     if token.kind is not TokenKind.STRING or string_of(token).isdigit():
         return None
     cursor.at += ahead + 3
     return cursor.string()
+
+
+def read_changes(cursor: Cursor) -> Call | None:
+    """Take Spark's ``CHANGES FROM VERSION a TO VERSION b WITH (…)``, or nothing.
+
+    Both ends may be times, and say EXCLUSIVE. The call's arguments are those of `changes` among the
+    table functions, without the table.
+    """
+    if not cursor.accept("CHANGES", "FROM"):
+        return None
+    words = _VERSIONS if cursor.peek().key in _VERSIONS else ("TIMESTAMP", "SYSTEM_TIME")
+    start, excludes_start = _end_of_changes(cursor, words)
+    end, excludes_end = _end_of_changes(cursor, words) if cursor.accept("TO") else (None, False)
+    options = read_properties(cursor) if cursor.accept("WITH") else {}
+    pairs = tuple(part for pair in options.items() for part in pair)
+    excludes = ("excludes_start", excludes_start), ("excludes_end", excludes_end)
+    return Call(CHANGES, (start, end), (*excludes, ("options", pairs)))
+
+
+def _end_of_changes(cursor: Cursor, words: tuple[str, ...]) -> tuple[int | TimestampText, bool]:
+    """Take one end of a range of changes; return it, and whether it is not part of the range."""
+    if not cursor.accept_any(*words):
+        raise cursor.failure(" or ".join(words))
+    found = read_version(cursor) if words is _VERSIONS else TimestampText(_timestamp(cursor))
+    return found, cursor.accept_any("INCLUSIVE", "EXCLUSIVE") == "EXCLUSIVE"
 
 
 def in_sparks_words(text: str) -> str:

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shelduck.catalog.read import metadata_rows, read
-from shelduck.doors.sql.call_arguments import Moment, SnapshotOrTime, by_name, table_name, values
+from shelduck.doors.sql.call_arguments import (
+    Moment,
+    SnapshotOrTime,
+    Texts,
+    by_name,
+    table_name,
+    values,
+)
 from shelduck.doors.sql.calls import exchange
 from shelduck.engine.session import DataFrame
 from shelduck.lake.lookup import version_at
 from shelduck.lake.operation import Answer, Runner
 from shelduck.lake.results import PlainRows
-from shelduck.lake.table_changes import changes_between
+from shelduck.lake.spark_options import ChangesWanted, changes_wanted
+from shelduck.lake.table_changes import changes_between, spark_changes
 from shelduck.read.scan.images import CAME, WENT, as_ducklakes, rows_of
+from shelduck.text.query.travel import CHANGES
 from shelduck.text.tokens.parts import Call
 
 _SNAPSHOTS = (
@@ -93,6 +102,23 @@ def table_changes(
     return changes_between(runner.view(), table_name(runner, table), start, end)
 
 
+def changes(
+    runner: Runner,
+    table: str,
+    start: SnapshotOrTime,
+    end: SnapshotOrTime | None,
+    *,
+    excludes_start: bool,
+    excludes_end: bool,
+    options: Texts,
+) -> DataFrame:
+    """Show what Spark's CHANGES shows; ``options`` are names and values in turns."""
+    name = table_name(runner, table)
+    given = dict(zip(options[::2], options[1::2], strict=True))
+    wanted = ChangesWanted(start, end, excludes_start, excludes_end)
+    return spark_changes(runner.view(), name, changes_wanted(wanted, given, f"CHANGES of {name}"))
+
+
 def ducklake_table_changes(
     runner: Runner, table: str, start: SnapshotOrTime, end: SnapshotOrTime
 ) -> DataFrame:
@@ -129,6 +155,6 @@ def _called(function: Callable[..., Answer]) -> Callable[[Runner, Call], Answer]
     return lambda runner, call: function(runner, **values(runner, function, call))
 
 
-IN_FROM = {name: _called(function) for name, function in FUNCTIONS.items()}
+IN_FROM = {n: _called(function) for n, function in {**FUNCTIONS, CHANGES: changes}.items()}
 """The functions as `Sources` has them."""
 PROCEDURES = {name: run for name, run in FUNCTIONS.items() if not name.startswith("ducklake_")}
