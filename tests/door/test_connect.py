@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyspark
 import pytest
+from pyspark.sql import DataFrameReader
 
 from tests.support import door
 from tests.support.attaching import duck
@@ -197,3 +198,33 @@ told(spark.table("lake.main.calm").orderBy("id"))
 def test_calls_start_python_again(server):
     assert said(server, ENDED, group=server[2]) == ["(0,)", "True", "(0,) (1,)"]
     assert duck(server[1], "SELECT id FROM lake.calm") == [(0,), (1,)]
+
+
+CHANGES = """
+spark.sql("CREATE TABLE lake.main.changed (id INT, v STRING)")
+spark.sql("INSERT INTO lake.main.changed VALUES (1, 'a'), (2, 'b')")
+spark.sql("UPDATE lake.main.changed SET v = 'B' WHERE id = 2")
+newest = spark.sql("SELECT max(snapshot_id) FROM lake.main.changed.snapshots").first()[0]
+reader = spark.read.option("startingVersion", newest - 1).option("computeUpdates", True)
+kinds = ["id", "v", "_change_type"]
+updated = reader.changes("lake.main.changed").where("_change_type <> 'insert'")
+told(updated.select(*kinds).orderBy("v"))
+told(spark.sql(f"SELECT id, v FROM lake.main.changed CHANGES FROM VERSION {newest} ORDER BY v"))
+refused(lambda: spark.read.option("startingVersion", 999).changes("lake.main.changed").schema)
+stream = spark.readStream.option("startingVersion", newest).changes("lake.main.changed")
+query = stream.writeStream.format("memory").queryName("seen").trigger(availableNow=True).start()
+query.awaitTermination()
+told(spark.table("seen").select(*kinds).orderBy("v"))
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(DataFrameReader, "changes"), reason="Spark 4.0 and 4.1 have no such reader"
+)
+def test_a_client_reads_sparks_changes(server):
+    assert said(server, CHANGES) == [
+        "(2, 'B', 'update_postimage') (2, 'b', 'update_preimage')",
+        "(2, 'B') (2, 'b')",
+        "IllegalArgumentException snapshot 999 does not exist",
+        "(2, 'B', 'insert') (2, 'b', 'delete')",
+    ]

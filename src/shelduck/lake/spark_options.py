@@ -150,7 +150,11 @@ class ReadOptions:
     changes: tuple[int | str, int | str | None] | None = None
 
 
+SPARKS_CHANGES = "sparkChanges"
+"""The option with which the bridge asks for changes in the form of Spark's CHANGES."""
+_INCLUDES = ("startingBoundInclusive", "endingBoundInclusive")
 _MODE, _UPDATES = "deduplicationMode", "computeUpdates"
+_RANGES = (*_STARTS, *_ENDS, *_INCLUDES)
 _NET = "netChanges"
 _MODES = ("none", "dropCarryovers", _NET)
 
@@ -185,6 +189,40 @@ def changes_wanted(wanted: ChangesWanted, given: Mapping[str, str], what: str) -
         )
     updates = is_true(option_value(given, _UPDATES) or "false", _UPDATES)
     return replace(wanted, net=mode.lower() == _NET.lower(), updates=updates)
+
+
+def changes_asked(given: Mapping[str, str], what: str) -> ChangesWanted:
+    """Return what the options of ``spark.read.changes(…)`` ask for; InvalidRequest for others."""
+    values = {name.lower(): value for name, value in given.items()}
+    start, end = _one(values, _STARTS), _one(values, _ENDS)
+    if start is None:
+        raise InvalidRequest(f"{what} needs {' or '.join(_STARTS)}", about="option")
+    excludes = [not is_true(option_value(given, name) or "true", name) for name in _INCLUDES]
+    wanted = ChangesWanted(_end(*start), None if end is None else _end(*end), *excludes)
+    ranges = [name.lower() for name in _RANGES]
+    return changes_wanted(wanted, {n: v for n, v in given.items() if n.lower() not in ranges}, what)
+
+
+def _streamed(given: Mapping[str, str], what: str) -> tuple[dict[str, str], ChangesWanted]:
+    """Return the options of ``spark.readStream.changes(…)`` as those of a stream of all changes."""
+    own = [name.lower() for name in (*_RANGES, _MODE, _UPDATES)]
+    asked = {n: v for n, v in given.items() if n.lower() in own}
+    found = {n: v for n, v in given.items() if n.lower() not in own} | {_FEED[0]: "true"}
+    starts = any(option_value(asked, name) is not None for name in _STARTS)
+    wanted = changes_asked(asked if starts else asked | {_STARTS[0]: "0"}, what)
+    if wanted.net or wanted.end is not None:
+        raise InvalidRequest(
+            f"{what} passes on every change, and has no end; leave out"
+            f" {f'{_MODE} {_NET}' if wanted.net else ' and '.join(_ENDS)}, or use"
+            " spark.read.changes",
+            about="option",
+        )
+    if starts and isinstance(wanted.start, int):
+        found[_STARTS[0]] = str(wanted.start + wanted.excludes_start)
+    elif starts:
+        start = datetime.fromisoformat(str(wanted.start))
+        found[_STARTS[1]] = (start + timedelta(microseconds=wanted.excludes_start)).isoformat()
+    return found, wanted
 
 
 def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
@@ -238,6 +276,7 @@ class StreamOptions:
     changed or deleted rows stops a stream of added rows, unless ``skips_changes``, which leaves out
     all rows of that snapshot, or ``ignores_deletes``, if it only deleted. If ``follows``, rows keep
     the columns with which the query began. A batch has up to ``max_files``, 0 for any number.
+    ``form`` asks for changes in the form of Spark's CHANGES.
     """
 
     version: int | None = None
@@ -248,6 +287,7 @@ class StreamOptions:
     ignores_deletes: bool = False
     follows: bool = False
     max_files: int = 0
+    form: ChangesWanted | None = None
 
 
 def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
@@ -256,6 +296,10 @@ def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
     Delta's words are known, and Iceberg's for what it has too.
     """
     what = f"a stream of {table}"
+    form = None
+    if option_value(given, SPARKS_CHANGES) is not None:
+        others = {n: v for n, v in given.items() if n.lower() != SPARKS_CHANGES.lower()}
+        given, form = _streamed(others, what)
     known = (*_STARTS, _FROM, *_FEED, *_SKIPS, *_IGNORES, *_FILES, ON_SCHEMA_CHANGE)
     refuse_others(given, known, what)
     values = {name.lower(): value for name, value in given.items()}
@@ -280,6 +324,7 @@ def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
         _is_set(values, _IGNORES),
         _follows(values.get(ON_SCHEMA_CHANGE.lower(), "fail")),
         limit,
+        form,
     )
     if found.changes and (found.skips_changes or found.ignores_deletes):
         raise InvalidRequest(

@@ -34,6 +34,7 @@ from shelduck.model.changes.stream import (
 from shelduck.model.files.data_file import DataFile
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.change_feed import Feed, added_frame, as_inserts, with_ids_of
+from shelduck.read.scan.images import as_sparks
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import table_rows
 
@@ -68,7 +69,7 @@ class TableStream:
     @property
     def schema(self) -> StructType:
         """Return the columns of the batches."""
-        return self._nothing().schema
+        return self._shown(self._nothing()).schema
 
     def stop_at_newest(self) -> None:
         """Let the query end with the newest snapshot of now."""
@@ -102,7 +103,11 @@ class TableStream:
         """Return the rows between two positions; None is the beginning of the stream."""
         parts = parts_between(end.beginning if start is None else start, end)
         found = [self._whole(part) if part.whole else self._added(part) for part in parts]
-        return reduce(DataFrame.unionAll, found or [self._nothing()])
+        return self._shown(reduce(DataFrame.unionAll, found or [self._nothing()]))
+
+    def _shown(self, rows: DataFrame) -> DataFrame:
+        form = self._options.form
+        return rows if form is None else as_sparks(rows, net=form.net, updates=form.updates)
 
     def _nothing(self) -> DataFrame:
         now = self._table.snapshot.id

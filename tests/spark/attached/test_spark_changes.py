@@ -1,15 +1,21 @@
-"""Spark's CHANGES of a table of a lake, in statements."""
+"""Spark's CHANGES of a table of a lake, in statements, readers and streams."""
 
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrameReader
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck import InvalidRequest, NotFound, Unsupported
 from shelduck.errors import ShelduckError
 from tests.support.attaching import attached_lake
-from tests.support.lakes import rows
+from tests.support.lakes import newest, rows
 
 pytestmark = pytest.mark.every_spark
+knows_changes = pytest.mark.skipif(
+    not hasattr(DataFrameReader, "changes"), reason="Spark 4.0 and 4.1 have no such reader"
+)
 
 STATEMENTS = (
     "CREATE TABLE t (id INT, v STRING)",
@@ -123,3 +129,120 @@ def test_what_is_no_range_is_refused(run, clause, error, message):
 def test_a_view_of_the_lake_cannot_read_them(lake):
     with pytest.raises(Unsupported, match=r"cannot read changes\(...\); read it in a query"):
         lake.sql("CREATE VIEW w AS SELECT * FROM t CHANGES FROM VERSION 1")
+
+
+@knows_changes
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"startingVersion": 1}, BEGUN + UPDATED + LATER),
+        ({"startingVersion": 3, "endingVersion": 6, "computeUpdates": True}, IMAGES + LATER[:3]),
+        (
+            {
+                "startingVersion": 2,
+                "startingBoundInclusive": False,
+                "endingVersion": 7,
+                "endingBoundInclusive": False,
+            },
+            UPDATED + LATER[:3],
+        ),
+        (
+            {"STARTINGVERSION": "1", "deduplicationMode": "netChanges"},
+            [BEGUN[0], UPDATED[1], LATER[2]],
+        ),
+    ],
+)
+def test_a_reader_reads_the_same(spark, lake, options, expected):
+    assert told(spark.read.options(**options).changes("lake.main.t")) == expected
+
+
+@knows_changes
+def test_a_reader_reads_between_times(spark, lake):
+    at = {s.id: s.time.isoformat() for s in lake.snapshots()}
+    reader = spark.read.option("startingTimestamp", at[3]).option("endingTimestamp", at[7])
+    found = reader.option("endingBoundInclusive", "false").changes("lake.main.t")
+    assert told(found) == UPDATED + LATER[:3]
+    assert told(found.where(F.col("id") == 5).alias("c").where("c.n = 0")) == [LATER[2]]
+
+
+@knows_changes
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "needs startingVersion or startingTimestamp"),
+        ({"startingVersion": 1, "versionAsOf": 1}, "does not support the option 'versionAsOf'"),
+        ({"startingVersion": 99}, "snapshot 99 does not exist"),
+        ({"startingVersion": "b"}, "must be the id of a snapshot, not 'b'"),
+        ({"startingVersion": 1, "endingTimestamp": "2026-01-01"}, "both version and timestamp"),
+    ],
+)
+def test_a_reader_with_other_options_is_refused(spark, lake, options, message):
+    with pytest.raises(Exception, match=message):
+        spark.read.options(**options).changes("lake.main.t")
+
+
+@knows_changes
+def test_what_spark_runs_reads_them_too(spark, lake):
+    spark.sql("CREATE TEMPORARY VIEW seen AS SELECT * FROM lake.main.t CHANGES FROM VERSION 6")
+    try:
+        assert told(spark.table("seen")) == LATER[1:]
+    finally:
+        spark.catalog.dropTempView("seen")
+    with pytest.raises(AnalysisException, match="does not support Change Data Capture"):
+        spark.sql("SELECT * FROM range(3) a JOIN nowhere CHANGES FROM VERSION 1")
+
+
+@pytest.fixture
+def arrive(spark, lake, tmp_path):
+    """Read a stream of changes up to now; a second run goes on."""
+
+    def run(table="lake.main.t", **options):
+        found = []
+        stream = spark.readStream.options(**options).changes(table).writeStream
+        query = stream.foreachBatch(lambda batch, _: found.extend(told(batch)))
+        query.option("checkpointLocation", f"{tmp_path}/c").trigger(
+            availableNow=True
+        ).start().awaitTermination()
+        return sorted(found)
+
+    return run
+
+
+@knows_changes
+def test_a_stream_passes_on_the_changes_of_each_snapshot(spark, lake, arrive):
+    lake.sql("CREATE TABLE s (id INT, v STRING)")
+    lake.sql("INSERT INTO s VALUES (1, 'a')")
+    first = newest(lake)
+    assert arrive("lake.main.s", startingVersion=first) == [(first, "insert", 1, "a")]
+    lake.sql("UPDATE s SET v = 'b'")
+    assert arrive("lake.main.s", startingVersion=first) == [
+        (first + 1, "delete", 1, "a"),
+        (first + 1, "insert", 1, "b"),
+    ]
+    assert arrive("lake.main.s", startingVersion=first) == []
+
+
+@knows_changes
+@pytest.mark.parametrize("computes", [True, False])
+def test_a_stream_begins_behind_a_snapshot_or_a_time(lake, arrive, computes):
+    at = lake.snapshots()[4].time.isoformat()
+    behind = {"startingBoundInclusive": False}
+    if computes:
+        found = arrive(startingVersion=2, computeUpdates=True, maxFilesPerTrigger=1, **behind)
+        assert found == IMAGES + LATER
+    else:
+        assert arrive(startingTimestamp=at, **behind) == LATER[1:]
+
+
+@knows_changes
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"startingVersion": 1, "endingVersion": 3}, "has no end; leave out endingVersion"),
+        ({"startingVersion": 1, "deduplicationMode": "netChanges"}, "leave out deduplicationMode"),
+        ({"startingVersion": 1, "unknown": 1}, "does not support the option 'unknown'"),
+    ],
+)
+def test_a_stream_has_every_change(arrive, options, message):
+    with pytest.raises(Exception, match=message):
+        arrive(**options)

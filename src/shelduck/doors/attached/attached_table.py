@@ -28,6 +28,7 @@ from shelduck.lake.spark_options import (
     OVERWRITE_MODE,
     OVERWRITE_SCHEMA,
     REPLACE_WHERE,
+    ChangesWanted,
     ReadOptions,
     evolution_asked,
     is_true,
@@ -38,7 +39,7 @@ from shelduck.lake.spark_options import (
     wants_partitions,
 )
 from shelduck.lake.state import LakeState
-from shelduck.lake.table_changes import changes_between
+from shelduck.lake.table_changes import changes_between, spark_changes
 from shelduck.lake.unit import UnitOfWork, view_of
 from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION, Evolution
 from shelduck.model.tables.schema import Field, Schema
@@ -118,6 +119,11 @@ class AttachedTable:
         """Return what happened to its rows from a snapshot or time to another."""
         with told_as_sparks():
             return changes_between(view_of(self.state, None), self.table, start, end)
+
+    def spark_changes(self, wanted: ChangesWanted) -> DataFrame:
+        """Return what Spark's CHANGES shows of it."""
+        with told_as_sparks():
+            return spark_changes(view_of(self.state, None), self.table, wanted)
 
     def merge(
         self, source: DataFrame, on: Column, clauses: Sequence[MergeClause], evolves: bool

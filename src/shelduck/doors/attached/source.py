@@ -15,7 +15,7 @@ from shelduck.engine.bridge.lake_catalog import ON, given
 from shelduck.engine.session import DataFrame, SparkSession, branch_of
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.results import table_name
-from shelduck.lake.spark_options import read_options, stream_options
+from shelduck.lake.spark_options import SPARKS_CHANGES, changes_asked, read_options, stream_options
 from shelduck.lake.state import LakeState
 from shelduck.model.changes.stream import POSITION, StreamPosition
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
@@ -66,6 +66,10 @@ class LakeSources:
         """
         branch = branch_of(self._spark) if branch is None else branch
         table, rest = self._table(options, branch)
+        if rest.pop(SPARKS_CHANGES, None) is not None:
+            return table.spark_changes(
+                changes_asked(rest, f"a reader of the changes of {table.name}")
+            )
         return table.read_as(read_options(rest, table.name))
 
     def _about_stream(self, what: str, opened: str, about: list[str]) -> Rows:

@@ -278,8 +278,8 @@ public final class WritesByPlan extends Rule {
   }
 
   /**
-   * Reads of a lake's table by name whose wish Spark does not tell a catalog: those of a stream, and
-   * those with options of a reader. {@link LakeProvider} reads them, which gets both.
+   * Reads of a lake's table by name whose wish Spark does not tell a catalog: those of a stream,
+   * those with options of a reader, and CHANGES. {@link LakeProvider} reads them, which gets all.
    */
   public static final class ReadsByName extends Rule {
     /** By its class, which needs no list of a JAR that may be closed. */
@@ -296,17 +296,16 @@ public final class WritesByPlan extends Rule {
 
     private LogicalPlan answered(LogicalPlan plan) {
       if (plan instanceof UnresolvedRelation) {
-        final UnresolvedRelation relation = (UnresolvedRelation) plan;
+        UnresolvedRelation relation = (UnresolvedRelation) plan;
         Map<String, String> options = relation.options();
-        // What is written to has an option that says so. Python may plan queries of its own to answer.
+        // What is written to has an option that says so.
         return !relation.isStreaming() && (options.isEmpty()
             || options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES())) ? plan
-            : (LogicalPlan) AnalysisHelper$.MODULE$.allowInvokingTransformsInAnalyzer(
-                new AbstractFunction0() {
-                  public Object apply() {
-                    return read(relation);
-                  }
-                });
+            : read(plan, relation, new HashMap(relation.options().asCaseSensitiveMap()));
+      }
+      if (Changes.isOf(plan)) {
+        UnresolvedRelation relation = Changes.relation(plan);
+        return read(plan, relation, Changes.options(plan, relation));
       }
       return (LogicalPlan) plan.mapChildren(new AbstractFunction1() {
         public Object apply(Object child) {
@@ -315,12 +314,21 @@ public final class WritesByPlan extends Rule {
       });
     }
 
-    private LogicalPlan read(UnresolvedRelation relation) {
-      List parts = parts(relation.multipartIdentifier());
-      if (parts == null) {
-        return relation;
-      }
-      Map options = new HashMap(relation.options().asCaseSensitiveMap());
+    /** What a table is read as; the plan itself if it is in no lake. */
+    private LogicalPlan read(
+        LogicalPlan plan, final UnresolvedRelation relation, final Map options) {
+      final List parts = parts(relation.multipartIdentifier());
+      // Python may plan queries of its own to answer.
+      return parts == null ? plan
+          : (LogicalPlan) AnalysisHelper$.MODULE$.allowInvokingTransformsInAnalyzer(
+              new AbstractFunction0() {
+                public Object apply() {
+                  return read(relation, parts, options);
+                }
+              });
+    }
+
+    private LogicalPlan read(UnresolvedRelation relation, List parts, Map options) {
       options.put("catalog", parts.get(0));
       options.put(
           "table", QuotingUtils.quoteNameParts(ScalaSeq.of(parts.subList(1, parts.size()))));
