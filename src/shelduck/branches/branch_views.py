@@ -6,7 +6,7 @@ another snapshot stays where it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.branches.branch_diff import TableDiff
@@ -15,14 +15,14 @@ from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.views_and_macros import macros, views_in
 from shelduck.errors import Conflict, NotFound, Unsupported
+from shelduck.lake.followed_views import Defined, follow_pairs
 from shelduck.lake.results import TableName
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.tables.table_version import SchemaInfo, Snapshot
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.tables.twin import Branch
-from shelduck.model.tables.view import MacroBody, MacroKind, MacroVersion, ViewVersion
+from shelduck.model.tables.view import MacroBody, MacroKind, ViewVersion
 from shelduck.text.query.moved_names import Move, moved
 
-Defined = ViewVersion | MacroVersion
 Key = tuple[str, str]
 """What something is, ``view``, ``macro`` or ``table macro``, and its name in lower case."""
 
@@ -259,11 +259,14 @@ class ViewMerge:
             if step.old is not None:
                 _drop(self._unit, step.old)
 
-    def stage(self) -> None:
-        """Stage what comes."""
-        for step in self._steps:
-            if step.new is not None:
-                stage_definition(self._unit, self._source, step.new)
+    def stage(self, pairs: Iterable[tuple[TableVersion, TableVersion]] = ()) -> None:
+        """Stage what comes; columns have the names in the ``pairs`` of their tables."""
+        made = [step.new for step in self._steps if step.new is not None]
+        if made:
+            here = [replace(each, schema=self._source) for each in made]
+            made = follow_pairs(here, pairs, [self._source])
+        for each in made:
+            stage_definition(self._unit, self._source, each)
 
 
 def _shown(found: Defined | None) -> str:

@@ -18,11 +18,12 @@ from shelduck.branches.branch_tables import (
     share_table,
     tables_shared,
 )
-from shelduck.branches.branch_views import Defined, copies, definitions_in, stage_definition
+from shelduck.branches.branch_views import copies, definitions_in, stage_definition
 from shelduck.catalog.read import read
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.twins import twins_in
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.lake.followed_views import Defined
 from shelduck.lake.lookup import instant, seconds_of
 from shelduck.lake.results import Committed, Result, TableName, Unchanged
 from shelduck.lake.state import LakeState

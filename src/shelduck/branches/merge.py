@@ -97,6 +97,7 @@ class BranchMerge:
         self._fresh: list[tuple[Merging, TableVersion]] = []
         self._dropped: list[TableVersion] = []
         self._made: list[TableVersion] = []
+        self._pairs: list[tuple[TableVersion, TableVersion]] = []
         self.views = ViewMerge(unit, source)
 
     def look(self) -> None:
@@ -110,6 +111,7 @@ class BranchMerge:
                 if not any(map(each.is_about, names)):
                     where = f"branch {self._schema.text!r}"
                     raise NotFound.named("table", each.table or "", sorted(names), where=where)
+            self._pairs = [(ours, t) for ours, t in pairs if ours is not None and t is not None]
             for ours, theirs in pairs:
                 self._look(history, ours, theirs)
         for merging, theirs in self._fresh:
@@ -201,7 +203,8 @@ class BranchMerge:
         for theirs in self._made:
             sharing = ShareFiles(theirs.id, theirs, is_source=True)
             share_table(self._unit, self._named(theirs), theirs, sharing)
-        self.views.stage()
+        merged = ((theirs, workspace.table_of(ours.id)) for ours, theirs in self._pairs)
+        self.views.stage([(twin, table) for twin, table in merged if table is not None])
         if self.changed or self.views.is_decided:
             branch = self._branch
             mark = MarkBranch(self._schema, self._source, branch.base, branch.tables)

@@ -6,15 +6,17 @@ import json as json_text
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shelduck.branches.merging import MergeConflict
-from shelduck.branches.statement import resolution_of
 from shelduck.cli.command_options import Catalog, Conf, Json, console, print_rows
 from shelduck.cli.config import connect_existing
-from shelduck.lake.results import Result
+
+if TYPE_CHECKING:
+    # --help loads nothing of the lake.
+    from shelduck.branches.merging import MergeConflict
+    from shelduck.lake.results import Result
 
 DIFFERS, CONFLICTS = 2, 3
 """The exit status of a diff of a branch that differs, and of one that a merge refuses."""
@@ -118,6 +120,8 @@ def resolve(
     conf: Conf = None,
 ) -> None:
     """Merge, and say which side decides; exit with 3 for other conflicts."""
+    from shelduck.branches.statement import resolution_of
+
     chosen = [resolution_of(text) for text in using]
     with connect_existing(catalog, conf or ()) as lake:
         left = lake.merge_conflicts(name, chosen)

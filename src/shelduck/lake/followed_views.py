@@ -10,14 +10,15 @@ from shelduck.catalog.commit.view_follower import Row, ViewFollower, changed_nam
 from shelduck.catalog.read.read import Connection
 from shelduck.ducklake.descriptions import column_names_text
 from shelduck.ducklake.format import format_of
-from shelduck.errors import InvalidRequest
+from shelduck.errors import Conflict, InvalidRequest
 from shelduck.lake.results import TableName
 from shelduck.lake.staged_objects import StagedTable, StagedView
 from shelduck.model.changes.change import AlterTable, altered
 from shelduck.model.tables.schema import FieldId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, TableVersion
-from shelduck.model.tables.view import ViewDefinition, ViewVersion
+from shelduck.model.tables.view import MacroVersion, ViewDefinition, ViewVersion
 
+Defined = ViewVersion | MacroVersion
 Named = Callable[[TableName], TableVersion | None]
 
 
@@ -112,6 +113,42 @@ def follow_made(
     for work in made:
         definition = found.get(work.current.id, work.current.definition)
         work.current = replace(work.current, definition=definition)
+
+
+def follow_pairs(
+    made: Sequence[Defined],
+    pairs: Iterable[tuple[TableVersion, TableVersion]],
+    schemas: Iterable[SchemaInfo],
+) -> list[Defined]:
+    """Return views and macros that name columns of some tables, with those of their pairs.
+
+    A pair has the same columns by their ids, and the second one's place. Raises Conflict if one
+    reads a column that the other table lacks.
+    """
+    known = [(replace(one, id=two.id, schema=two.schema), two) for one, two in pairs]
+    earlier = {(one.schema.name.lower(), one.name.lower()): one for one, _ in known}
+    tables = StagedTables(
+        lambda name: earlier.get((name.home.lower(), name.name.lower())),
+        {two.id: two for _, two in known},
+    )
+    found = ViewFollower(tables, {schema.id: schema.name for schema in schemas}, {})
+    found.take(
+        [_row(each) for each in made if isinstance(each, ViewVersion)],
+        {t.name for t, _ in known},
+        None,
+    )
+    new_macros = found.macros(each for each in made if isinstance(each, MacroVersion))
+    if found.broken:
+        raise Conflict(f"cannot merge: {'; '.join(found.reasons)}; change it on the branch")
+    texts = {row["view_id"]: (sql, spark) for row, sql, spark in found.done}
+
+    def then(each: Defined) -> Defined:
+        if isinstance(each, MacroVersion):
+            return new_macros.get(each.id, each)
+        sql, spark = texts.get(each.id, (each.definition.sql, each.definition.spark_sql))
+        return replace(each, definition=replace(each.definition, sql=sql, spark_sql=spark))
+
+    return [then(each) for each in made]
 
 
 def _followed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck import NotFound
+from shelduck import Conflict, NotFound
 from tests.support.oracle import DuckDBOracle
 
 
@@ -109,3 +109,23 @@ def test_views_follow_the_names_of_both_sides(lake):
     lake.execute("UNDO MERGE BRANCH b")
     assert lake.table("t").columns.names == ["number", "v"]
     assert told(lake, "shown") == [(1, "one")]
+
+
+def test_a_view_of_a_branch_gets_the_names_of_its_source(lake):
+    lake.create_branch("b")
+    lake.execute("CREATE VIEW b.mine AS SELECT v, id AS n FROM b.t ORDER BY id")
+    lake.execute("CREATE MACRO b.most() AS (SELECT max(id) FROM b.t)")
+    lake.execute("ALTER TABLE t RENAME COLUMN id TO number")
+    lake.execute("ALTER TABLE t RENAME TO things")
+    lake.merge_branch("b")
+    assert told(lake, "mine") == [("one", 1)]
+    assert lake.sql("SELECT most() AS n").collect() == [(1,)]
+    with DuckDBOracle(lake._state.store.where) as duck:
+        assert duck.sql("SELECT v, n FROM mine") == [("one", 1)]
+
+    lake.execute("CREATE VIEW b.second AS SELECT id FROM b.t")
+    lake.execute("DROP VIEW mine")
+    lake.execute("DROP MACRO most")
+    lake.execute("ALTER TABLE things DROP COLUMN number")
+    with pytest.raises(Conflict, match=r"view main\.second: it reads id; change it on the branch"):
+        lake.merge_branch("b")

@@ -79,9 +79,9 @@ class ViewFollower:
     def require_all(self, table: str, views: DependentViews) -> None:
         """Raise InvalidRequest if an ALTER of the table breaks views, and must not."""
         if self.broken and views is DependentViews.RESTRICT:
-            told = "; ".join(f"{self._name(row)}: {why}" for row, why in self.broken)
             raise InvalidRequest(
-                f"cannot alter table {table}, as it would break views ({told}); change or drop"
+                f"cannot alter table {table}, as it would break views"
+                f" ({'; '.join(self.reasons)}); change or drop"
                 " them first, or write CASCADE behind DROP COLUMN to drop them with the column"
             )
 
@@ -92,6 +92,11 @@ class ViewFollower:
         for number in found:
             found += [n for n, uses in self._uses.items() if number in uses and n not in found]
         return found
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why views and macros cannot follow, by their names."""
+        return [f"{self._name(row)}: {why}" for row, why in self.broken]
 
     @property
     def told(self) -> tuple[str, ...]:
