@@ -425,6 +425,10 @@ COMMANDS: dict[str, Callable[[World], object]] = {
     "shelduck branch diff": lambda w: w.command("branch", "diff", _branched(w), "-c", "prod"),
     "shelduck branch conflicts": lambda w: w.command("branch", "conflicts", "none", "-c", "prod"),
     "shelduck branch merge": lambda w: w.command("branch", "merge", _branched(w), "-c", "prod"),
+    "shelduck branch resolve": lambda w: w.command(
+        "branch", "resolve", _branched(w), "ALL USING OURS", "-c", "prod"
+    ),
+    "shelduck branch undo": lambda w: w.command("branch", "undo", "none", "-c", "prod"),
     "shelduck branch drop": lambda w: w.command("branch", "drop", _branched(w), "-c", "prod"),
 }
 
