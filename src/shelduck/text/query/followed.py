@@ -404,7 +404,7 @@ class _Reader:
         last = places[-1].meta["end"]
         written = [words for (start, _), words in self.edits.items() if first <= start <= last]
         if any(not (one_name and words.endswith(".")) for words in written):
-            end = self._item(node, places[0])[1]
+            end = last + 1 if bare is node and one_name else self._item(node, places[0])[1]
             self.edits[end, end] = f" AS {self.quoted(name)}"
 
     def _item(self, node: exp.Expr, part: exp.Expr) -> tuple[int, int]:
