@@ -232,3 +232,13 @@ def test_whoever_expires_keeps_what_views_are_compared_with(lake, duck):
     duck.execute("CALL ducklake_expire_snapshots('lake', older_than => now())")
     with pytest.raises(Conflict, match="with which a merge compares the views"):
         lake.merge_branch("b")
+
+
+def test_what_nobody_can_copy_is_told(lake, duck):
+    lake.pin("t", lake.snapshots()[-1].id, "old")
+    duck.execute("CREATE VIEW v AS SELECT * FROM t")
+    done = lake.create_branch("b")
+    assert done.note == "left out main.old: pinned, or of a text that cannot be read"
+    assert duck.sql("SELECT count(*) FROM b.v") == [(1,)]
+    lake.execute("DROP VIEW old")
+    assert lake.create_branch("c").note == ""

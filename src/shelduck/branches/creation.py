@@ -71,12 +71,16 @@ class NewBranch:
 
 @dataclass(frozen=True, slots=True)
 class _Begin:
-    """What a branch gets of a schema as of a snapshot: tables, and views and macros."""
+    """What a branch gets of a schema as of a snapshot: tables, and views and macros.
+
+    ``missed`` are the names of those that nobody can copy.
+    """
 
     source: SchemaInfo
     at: Snapshot
     tables: Sequence[TableVersion]
     definitions: Sequence[Defined] = ()
+    missed: Sequence[str] = ()
 
 
 def create_branch(
@@ -105,7 +109,9 @@ def create_branch(
         names = views if tables is None else {name.lower() for name in tables}
         chosen = {key: one for key, one in known.items() if key[0] != "view" or key[1] in names}
         move = Move(schema.name, workspace.word_of(wish.name), {name.lower() for name in lacks})
-        return _Begin(schema, at, found, copies(known, chosen, move))
+        made = copies(known, chosen, move)
+        missed = [one.full_name for one in chosen.values() if one.id not in {m.id for m in made}]
+        return _Begin(schema, at, found, made, missed)
 
     return _made(state, wish, begin)
 
@@ -173,7 +179,11 @@ def _made(state: LakeState, wish: NewBranch, begin: Callable[[UnitOfWork], _Begi
         for each in found.definitions:
             stage_definition(unit, made, each)
 
-    return carry_out(state, None, stage)
+    done = carry_out(state, None, stage)
+    if not first.missed or not isinstance(done, Committed):
+        return done
+    told = f"left out {', '.join(first.missed)}: pinned, or of a text that cannot be read"
+    return replace(done, note=told)
 
 
 def drop_branch(
