@@ -445,7 +445,7 @@ def with_rules(default="7", **checks):
     return metadata(columns, configuration=settings)
 
 
-def test_rules_come_along_version_by_version(lake, sqlite_url, delta):
+def test_rules_come_along_version_by_version(lake, long_story_url, delta):
     rows = pa.table({"id": [10, 20], "a": [1, 2], "b": [2, 4], "c": [3, 4]})
     delta.write_file("1.parquet", rows)
     delta.commit(protocol(), with_rules(positive="a > 0"), delta.add("1.parquet"))
@@ -464,7 +464,7 @@ def test_rules_come_along_version_by_version(lake, sqlite_url, delta):
     with pytest.raises(shelduck.InvalidRequest, match=r"b of main.t .GENERATED .* cannot be 5"):
         lake.sql("INSERT INTO t (a, b) VALUES (1, 5)")
     lake.close()
-    with DuckDBOracle(sqlite_url) as oracle:
+    with DuckDBOracle(long_story_url) as oracle:
         # Delta gave numbers up to 50, the refused statement here 60, 70 and 80.
         [(number, *others)] = oracle.sql("SELECT id, a, b, c FROM t WHERE a = -1")
         assert others == [-1, -2, 8]
