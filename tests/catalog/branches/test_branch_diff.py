@@ -6,22 +6,8 @@ import pytest
 
 import shelduck
 from shelduck.errors import Conflict, InvalidRequest
-from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.databases("sqlite", "postgres")
-
-
-@pytest.fixture
-def lake(lake_url, data_path):
-    with shelduck.connect(lake_url, data_path) as found:
-        found.set_option("data_inlining_row_limit", 0)
-        yield found
-
-
-@pytest.fixture
-def duck(lake, lake_url):
-    with DuckDBOracle(lake_url) as oracle:
-        yield oracle
 
 
 @pytest.fixture

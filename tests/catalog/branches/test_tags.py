@@ -12,26 +12,17 @@ from shelduck import clock
 from shelduck.branches import creation
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from tests.catalog.test_check_repairs import After
-from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.databases("sqlite", "postgres")
 
 
 @pytest.fixture
-def lake(lake_url, data_path):
-    with shelduck.connect(lake_url, data_path) as found:
-        found.set_option("data_inlining_row_limit", 0)
-        yield found
-
-
-@pytest.fixture
-def duck(lake, lake_url):
-    with DuckDBOracle(lake_url) as oracle:
-        oracle.execute("CREATE TABLE t (id INT, v VARCHAR)")
-        oracle.execute("INSERT INTO t VALUES (1, '1')")
-        oracle.execute("CREATE TABLE u (id INT)")
-        oracle.execute("INSERT INTO u VALUES (10)")
-        yield oracle
+def duck(duck):
+    duck.execute("CREATE TABLE t (id INT, v VARCHAR)")
+    duck.execute("INSERT INTO t VALUES (1, '1')")
+    duck.execute("CREATE TABLE u (id INT)")
+    duck.execute("INSERT INTO u VALUES (10)")
+    return duck
 
 
 def newest(duck):

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-import shelduck
 from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
-from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.databases("sqlite", "postgres")
 
 
 @pytest.fixture
-def lake(lake_url, data_path):
-    with shelduck.connect(lake_url, data_path) as found:
-        found.set_option("data_inlining_row_limit", 0)
-        yield found
-
-
-@pytest.fixture
-def duck(lake, lake_url):
-    with DuckDBOracle(lake_url) as oracle:
-        oracle.execute("CREATE TABLE t (id INT, v INT)")
-        oracle.execute("INSERT INTO t VALUES (1, 10)")
-        yield oracle
+def duck(duck):
+    duck.execute("CREATE TABLE t (id INT, v INT)")
+    duck.execute("INSERT INTO t VALUES (1, 10)")
+    return duck
 
 
 def text_of(duck, name):

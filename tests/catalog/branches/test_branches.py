@@ -12,19 +12,6 @@ from tests.support.oracle import DuckDBOracle
 pytestmark = pytest.mark.databases("sqlite", "postgres")
 
 
-@pytest.fixture
-def lake(lake_url, data_path):
-    with shelduck.connect(lake_url, data_path) as found:
-        found.set_option("data_inlining_row_limit", 0)
-        yield found
-
-
-@pytest.fixture
-def duck(lake, lake_url):
-    with DuckDBOracle(lake_url) as oracle:
-        yield oracle
-
-
 def test_a_lake_in_a_duckdb_file_has_no_branches(duckdb_url, data_path):
     with shelduck.connect(duckdb_url, data_path) as lake:
         lake.execute("CREATE TABLE t (id INT)")

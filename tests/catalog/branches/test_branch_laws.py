@@ -34,16 +34,8 @@ def without_rows(monkeypatch):
 
 
 @pytest.fixture
-def lake(lake_url, data_path, without_rows):
-    with shelduck.connect(lake_url, data_path) as found:
-        found.set_option("data_inlining_row_limit", 0)
-        yield found
-
-
-@pytest.fixture
-def duck(lake, lake_url):
-    with DuckDBOracle(lake_url) as oracle:
-        yield oracle
+def lake(without_rows, lake):
+    return lake
 
 
 def seeds(known, size):
