@@ -120,7 +120,7 @@ class ViewProgram:
         self._same(before)
 
     def _drop(self, table: str, column: str, before: Shown) -> None:
-        """What is refused is what DuckDB's own DROP would break, and CASCADE drops just that."""
+        """Shelduck refuses what DuckDB's own DROP would break, and CASCADE drops those views."""
         then = self._if_duckdb_drops(table, column)
         broken = {v for v in before if v not in then}
         # A name may mean something else without the column: nothing fails, and rows change.

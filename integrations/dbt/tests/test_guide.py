@@ -67,7 +67,7 @@ print(sorted((kind, count, str(amount)) for kind, count, amount in found))
 def test_the_project_of_the_guide_changes_a_type_while_a_reader_reads(here: Path) -> None:
     built(here)
     command = [sys.executable, "-c", READER, f"sqlite:///{here}/shop.db", QUERY]
-    # It stands in another directory, and must still find the tests' own modules.
+    # The process runs in another directory, and needs the modules of the tests.
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True) as reader:
         try:

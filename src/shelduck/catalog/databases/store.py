@@ -94,7 +94,7 @@ class Store:
     def ask(
         self, question: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **more: P.kwargs
     ) -> T:
-        """Return the answer to one question: what is called with a connection of `read`."""
+        """Call a question with a connection of `read`, and return what it returns."""
         with self.read() as connection:
             return question(connection, *args, **more)
 

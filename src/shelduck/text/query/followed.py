@@ -8,7 +8,7 @@ something else afterwards gets its table in front. What cannot be followed is Un
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from sqlglot import expressions as exp
@@ -155,39 +155,34 @@ class _Reader:
         """Add what an entry of FROM is to the sources of its SELECT."""
         sources = scopes[0]
         assert isinstance(sources, list)
-        columns: Columns | None = None
-        schema: str | None = None
-        moved = False
+        in_brackets = isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table)
+        source = Source(node.alias_or_name, None)
         if isinstance(node, exp.Table) and all(isinstance(p, exp.Identifier) for p in node.parts):
-            columns, schema, moved = self._table(node, known)
-        elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+            source = self._table(node, known)
+        elif in_brackets:
             self._source(node.this, known, scopes)
         elif isinstance(node, exp.Query):
-            columns = self.query(node, known, scopes)
+            source = replace(source, columns=_aliased(node, self.query(node, known, scopes)))
         else:
             self._expressions(node, known, scopes)
         for join in node.args.get("joins") or []:
             self._source(join.this, known, scopes)
             self._join(join, known, scopes)
         if node.args.get("pivots"):
-            self._refuse_if_any_changes(columns, "PIVOT")
-            columns = None
-        if not (isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table)):
-            sources.append(Source(node.alias_or_name, _aliased(node, columns), schema, moved))
+            self._refuse_if_any_changes(source.columns, "PIVOT")
+            source = replace(source, columns=None)
+        if not in_brackets:
+            sources.append(source)
 
-    def _table(
-        self, node: exp.Table, known: dict[str, Columns | None]
-    ) -> tuple[Columns | None, str | None, bool]:
-        """Write a table's new name.
-
-        Return its columns, its schema if it has no alias, and whether its name is new.
-        """
+    def _table(self, node: exp.Table, known: dict[str, Columns | None]) -> Source:
+        """Return what a table is to its SELECT; write its new name."""
         parts = [part for part in node.parts if part.name != OWN]
+        alias = node.alias_or_name
         if len(parts) == 1 and parts[0].name.lower() in known:
-            return known[parts[0].name.lower()], None, False
+            return Source(alias, _aliased(node, known[parts[0].name.lower()]))
         found = self.find(tuple(part.name for part in parts))
         if found is None or node.args.get("version") or node.args.get("when"):
-            return None, None, False
+            return Source(alias, None)
         self.fields.update(moved_fields(found.columns or ()))
         if found.place is not None:
             for part, name in zip(reversed(parts), reversed(found.place), strict=False):
@@ -197,7 +192,7 @@ class _Reader:
                 at = parts[-1].meta["end"] + 1
                 self.edits[at, at] = f" AS {self.quoted(parts[-1].name)}"
         schema = None if node.alias else parts[-2].name if len(parts) > 1 else ""
-        return found.columns, schema, found.place is not None
+        return Source(alias, _aliased(node, found.columns), schema, found.place is not None)
 
     def _join(self, join: exp.Join, known: dict[str, Columns | None], scopes: Scopes) -> None:
         if join.args.get("method") == "NATURAL":
@@ -246,34 +241,29 @@ class _Reader:
         for child in node.iter_expressions():
             self._expressions(child, known, scopes, shown)
 
-    def _column(self, node: exp.Column, scopes: Scopes) -> ColumnNames | None:
-        """Write a column's new names, those of fields behind it too; return the last of them."""
+    def _column(self, node: exp.Column, scopes: Scopes) -> None:
+        """Write a column's new names, and those of fields behind it."""
         parts = [part for part in node.parts if part.name != OWN]
         names = [part.name for part in parts]
         if len(names) > 2:
             self._unqualify(parts, scopes)
         if isinstance(node.this, exp.Star):
-            return None
+            return
         found = look_up(names, scopes, NameSide.BEFORE)
         if found is None:
             if look_up(names, scopes, NameSide.AFTER) is not None:
                 raise Unsupported(f"{node.sql(self.dialect)} would be another column then")
-            return None
+            return
         self.has_new_types |= any(column.has_new_type for column in found.columns)
         after = {column.after for column in found.columns}
         if len(after) > 1:
             raise Unsupported(f"JOIN … USING ({names[found.at]}) needs the name on both sides")
-        last: ColumnNames | None = found.columns[0]
         new = list(names)
-        for at in range(found.at, len(parts)):
-            if at > found.at and last is not None:
-                last = last.field(names[at])
-            if last is not None:
-                new[at] = last.after or new[at]
-                self._rename(parts[at], last)
+        for at, column in enumerate(found.path(names), found.at):
+            new[at] = column.after or new[at]
+            self._rename(parts[at], column)
         if found.at == 0 and None not in after:
             self._qualify(node, parts, found, new, scopes)
-        return last
 
     def _rename(self, part: exp.Expr, column: ColumnNames) -> None:
         if column.after is None:
@@ -334,10 +324,8 @@ class _Reader:
             return None
         names = [part.name for part in node.parts if part.name != OWN]
         found = look_up(names, scopes, NameSide.BEFORE)
-        last = None if found is None else found.columns[0]
-        for name in names[found.at + 1 :] if found is not None else ():
-            last = None if last is None else last.field(name)
-        return last
+        path = [] if found is None else found.path(names)
+        return path[-1] if found is not None and len(path) == len(names) - found.at else None
 
     def _shown(self, node: exp.Select, scopes: Scopes, names: Sequence[str]) -> Columns | None:
         """Return what a SELECT shows; write the names that its columns would lose."""
@@ -356,8 +344,9 @@ class _Reader:
             if not each.alias:
                 self._keep_name(each, name)
             inside = column.inside if column is not None else ()
-            read = (self._node(each, scopes) for each in inner.find_all(exp.Column))
-            is_new = any(one.has_new_type for one in read if one is not None)
+            read = inner.find_all(exp.Column) if self.has_new_types else ()
+            found = (self._node(one, scopes) for one in read)
+            is_new = any(one.has_new_type for one in found if one is not None)
             shown.append(ColumnNames(name, name, inside, is_new))
         if not is_known:
             return None

@@ -100,6 +100,16 @@ class FoundColumns:
     source: Source
     at: int
 
+    def path(self, names: Sequence[str]) -> list[ColumnNames]:
+        """Return the column and the fields that ``names`` name, up to one that nobody knows."""
+        found = [self.columns[0]]
+        for name in names[self.at + 1 :]:
+            field = found[-1].field(name)
+            if field is None:
+                break
+            found.append(field)
+        return found
+
 
 def named(columns: Iterable[ColumnNames], name: str, side: NameSide) -> list[ColumnNames]:
     """Return the columns of a name on one side."""
@@ -124,7 +134,7 @@ def look_up(parts: Sequence[str], scopes: Scopes, side: NameSide) -> FoundColumn
 
 
 def _places(parts: Sequence[str], source: Source) -> Iterable[int]:
-    """Yield where a column's name stands in ``parts`` if what is before it names the source."""
+    """Yield the places in ``parts`` of a column's name: behind the name of the source."""
     lowered = [part.lower() for part in parts]
     alias = source.alias.lower()
     if len(parts) > 1 and lowered[0] == alias:
