@@ -42,6 +42,14 @@ def test_a_view_follows_in_the_snapshot_of_the_rename(lake, lake_url):
         assert oracle.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal") == []
 
 
+def test_a_macro_that_nobody_can_read_is_not_asked(lake, lake_url):
+    first = shown(lake_url)
+    with DuckDBOracle(lake_url) as oracle:
+        oracle.execute("CREATE MACRO odd() AS '${a}'")
+    lake.execute("ALTER TABLE t RENAME COLUMN a TO b")
+    assert shown(lake_url) == first
+
+
 def test_macros_follow_and_go_too(lake, lake_url):
     with DuckDBOracle(lake_url) as oracle:
         oracle.execute("CREATE MACRO most(x) AS (SELECT max(a) + x FROM t)")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shelduck.catalog.commit.opening import all_views
+from shelduck.catalog.commit.opening import views_now
 from shelduck.catalog.commit.view_follower import Row, ViewFollower, changed_names
 from shelduck.catalog.read.read import Connection
 from shelduck.ducklake.descriptions import column_names_text
-from shelduck.ducklake.format import format_of
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.lake.results import TableName
 from shelduck.lake.staged_objects import StagedTable, StagedView
@@ -32,12 +31,13 @@ class StagedTables:
 
     earlier: Named
     now: Mapping[TableId, TableVersion | None]
-    names: Sequence[str] = ()
+    names: Sequence[str]
     converted: Mapping[FieldId, FieldId] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, changed: Sequence[StagedTable], earlier: Named) -> StagedTables:
-        """Return the tables that a unit changes."""
+    def of(cls, staged: Iterable[StagedTable], earlier: Named) -> StagedTables:
+        """Return the tables that a unit makes, and whose columns or name it changes."""
+        changed = [work for work in staged if _is_changed(work)]
         now = {w.current.id: None if w.dropped else w.current for w in changed}
         return cls(earlier, now, [w.original.name for w in changed if w.original is not None])
 
@@ -54,11 +54,9 @@ class StagedTables:
 
     def named_after(self, schema: str, name: str) -> TableVersion | None:
         """Return the table that has the name after the change."""
-        wanted = (schema.lower(), name.lower())
-        for table in filter(None, self.now.values()):
-            if (table.schema.name.lower(), table.name.lower()) == wanted:
-                return table
-        return None
+        there = [table for table in self.now.values() if table is not None]
+        named = {(table.schema.name.lower(), table.name.lower()): table for table in there}
+        return named.get((schema.lower(), name.lower()))
 
     def new_ids(self, table: TableVersion) -> Mapping[FieldId, FieldId]:
         """Return the ids of columns that get converted values."""
@@ -70,16 +68,10 @@ def planned_views(
 ) -> ViewFollower:
     """Return the views of the lake as an ALTER will leave them; one statement."""
     now = {change.table.id: altered(change.table, change)}
-    tables = StagedTables(earlier, now, converted=dict(change.converted))
-    found = ViewFollower(tables, {schema.id: schema.name for schema in schemas}, {})
-    found.take(_unpinned(view_rows(connection)), [change.table.name], changed_names([change]))
+    tables = StagedTables(earlier, now, [change.table.name], dict(change.converted))
+    found = ViewFollower(tables, schemas)
+    found.take(_unpinned(views_now(connection)), tables.names, changed_names([change]))
     return found
-
-
-def is_changed(work: StagedTable) -> bool:
-    """Tell whether a unit makes a table, or changes its columns or its name."""
-    old, now = work.original, work.current
-    return old is None or work.dropped or old.name != now.name or old.columns != now.columns
 
 
 def after_tables(
@@ -88,9 +80,8 @@ def after_tables(
     """Return a view of the lake after its tables change; one statement."""
     if view.definition.pin is not None:
         return view
-    names = tables.names
-    others = [row for row in view_rows(connection) if row["view_id"] != view.id]
-    found = _followed(tables, [view], names, others, schemas)
+    others = [row for row in views_now(connection) if row["view_id"] != view.id]
+    found = _followed(tables, [view], others, schemas)
     return replace(view, definition=found.get(view.id, view.definition))
 
 
@@ -108,8 +99,8 @@ def follow_made(
         is_it = same == (before.schema.name.lower(), before.name.lower())
         return before if is_it else named(name)
 
-    tables = StagedTables(earlier, {before.id: after})
-    found = _followed(tables, [work.current for work in made], [before.name], (), schemas)
+    tables = StagedTables(earlier, {before.id: after}, [before.name])
+    found = _followed(tables, [work.current for work in made], (), schemas)
     for work in made:
         definition = found.get(work.current.id, work.current.definition)
         work.current = replace(work.current, definition=definition)
@@ -125,55 +116,58 @@ def follow_pairs(
     A pair has the same columns by their ids, and the second one's place. Raises Conflict if one
     reads a column that the other table lacks.
     """
-    known = [(replace(one, id=two.id, schema=two.schema), two) for one, two in pairs]
+    known = [
+        (replace(one, id=two.id, schema=two.schema), two)
+        for one, two in pairs
+        if one.name != two.name or _names_by_id(one) != _names_by_id(two)
+    ]
     earlier = {(one.schema.name.lower(), one.name.lower()): one for one, _ in known}
     tables = StagedTables(
         lambda name: earlier.get((name.home.lower(), name.name.lower())),
         {two.id: two for _, two in known},
+        [one.name for one, _ in known],
     )
-    found = ViewFollower(tables, {schema.id: schema.name for schema in schemas}, {})
-    found.take(
-        [_row(each) for each in made if isinstance(each, ViewVersion)],
-        {t.name for t, _ in known},
-        None,
-    )
-    new_macros = found.macros(each for each in made if isinstance(each, MacroVersion))
+    found = ViewFollower(tables, schemas)
+    views = [each for each in made if isinstance(each, ViewVersion)]
+    found.take([*map(_row, views)], tables.names, None)
+    macros = found.macros(each for each in made if isinstance(each, MacroVersion))
     if found.broken:
         raise Conflict(f"cannot merge: {'; '.join(found.reasons)}; change it on the branch")
-    texts = {row["view_id"]: (sql, spark) for row, sql, spark in found.done}
-
-    def then(each: Defined) -> Defined:
-        if isinstance(each, MacroVersion):
-            return new_macros.get(each.id, each)
-        sql, spark = texts.get(each.id, (each.definition.sql, each.definition.spark_sql))
-        return replace(each, definition=replace(each.definition, sql=sql, spark_sql=spark))
-
-    return [then(each) for each in made]
+    new = _definitions(found, views)
+    return [
+        macros.get(each.id, each)
+        if isinstance(each, MacroVersion)
+        else replace(each, definition=new.get(each.id, each.definition))
+        for each in made
+    ]
 
 
 def _followed(
     tables: StagedTables,
     views: Sequence[ViewVersion],
-    names: Iterable[str],
     others: Sequence[Row],
     schemas: Iterable[SchemaInfo],
 ) -> dict[int, ViewDefinition]:
-    """Return the new definitions of views that read tables which had these names."""
-    definitions = {view.id: view.definition for view in views}
-    known = {schema.id: schema.name for schema in schemas}
-    found = ViewFollower(tables, known, {})
-    found.take(_unpinned([*others, *map(_row, views)]), names, None)
-    return {
-        row["view_id"]: replace(definitions[row["view_id"]], sql=sql, spark_sql=spark)
-        for row, sql, spark in found.done
-        if row["view_id"] in definitions
-    }
+    """Return the new definitions of views that read the tables."""
+    found = ViewFollower(tables, schemas)
+    found.take(_unpinned([*others, *map(_row, views)]), tables.names, None)
+    return _definitions(found, views)
 
 
-def view_rows(connection: Connection) -> list[Row]:
-    """Return the views that are there now; one statement."""
-    asked = all_views(format_of(connection))
-    return [dict(row) for row in connection.execute(asked).mappings()]
+def _definitions(found: ViewFollower, views: Iterable[ViewVersion]) -> dict[int, ViewDefinition]:
+    """Return the new definitions of those ``views`` that get other texts."""
+    old = {view.id: view.definition for view in views}
+    done = [(row["view_id"], sql, spark) for row, sql, spark in found.done]
+    return {n: replace(old[n], sql=sql, spark_sql=spark) for n, sql, spark in done if n in old}
+
+
+def _is_changed(work: StagedTable) -> bool:
+    old, now = work.original, work.current
+    return old is None or work.dropped or old.name != now.name or old.columns != now.columns
+
+
+def _names_by_id(table: TableVersion) -> dict[FieldId, str]:
+    return {field.id: field.name for field in table.columns.walk()}
 
 
 def _unpinned(rows: Iterable[Row]) -> list[Row]:

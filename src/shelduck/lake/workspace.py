@@ -19,7 +19,7 @@ from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.lake import staged_objects as staged
 from shelduck.lake.branch_names import refuse_tag, twin_named
 from shelduck.lake.evolution.arrangement import NO_ARRANGEMENT, Arrangement
-from shelduck.lake.followed_views import StagedTables, after_tables, follow_made, is_changed
+from shelduck.lake.followed_views import StagedTables, after_tables, follow_made
 from shelduck.lake.results import TableName
 from shelduck.lake.staged_objects import StagedMacro, StagedSchema, StagedTable, StagedView
 from shelduck.lake.state import Base, LakeState
@@ -165,11 +165,8 @@ class Workspace:
             )
             if known is None or known.id in self._views:
                 return None
-            changed = [work for work in self._tables.values() if is_changed(work)]
-            if not changed:
-                return known
-            tables = StagedTables.of(changed, self._base.table)
-            return after_tables(connection, tables, known, self.schemas())
+            tables = StagedTables.of(self._tables.values(), self._base.table)
+            return after_tables(connection, tables, known, self.schemas()) if tables.now else known
 
     def _follow(self, before: TableVersion, after: TableVersion) -> None:
         """Change the views that this unit has made as one of their tables changes."""

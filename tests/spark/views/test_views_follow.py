@@ -131,9 +131,18 @@ def test_a_column_that_a_view_reads_is_not_dropped_by_chance(copied):
     )
     lake.execute("ALTER TABLE t DROP COLUMN a CASCADE")
     left = [row.viewName for row in lake.sql("SHOW VIEWS").collect()]
-    # Nothing of it stands in these two; `over` reads a view that went.
+    # These two read another table. `over` reads a view that is gone.
     assert left == ["above", "everything"]
     assert newest(lake) == before + 1
+
+
+def test_a_macro_that_only_spark_reads_follows(copied):
+    _, lake = copied
+    for view in (*VIEWS, *ONLY_SPARK):
+        lake.execute(f"DROP VIEW {view}")
+    lake.execute("CREATE MACRO half() AS (SELECT max(a) / 2 FROM t)")
+    lake.execute("ALTER TABLE t RENAME COLUMN a TO b")
+    assert lake.sql("SELECT half() AS h").collect() == [(15.0,)]
 
 
 def test_a_job_publishes_its_names_to_views(copied):

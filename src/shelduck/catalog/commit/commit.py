@@ -34,9 +34,9 @@ from shelduck.catalog.commit.opening import (
     OpeningQuestions,
     TableWork,
     Work,
-    all_views,
     opening_of,
     versions,
+    views_now,
 )
 from shelduck.catalog.commit.own_rows import landed_in, record_batch, record_layouts
 from shelduck.catalog.commit.rebase import moved
@@ -278,7 +278,7 @@ def _views(draft: Draft, work: Work) -> list[dict[str, Any]]:
     """Return the views as the commit leaves them; one statement if it changes views."""
     if not work.changes:
         return [row._asdict() for row in draft.opening.answers["views"]]
-    return [dict(row) for row in draft.connection.execute(all_views(draft.format)).mappings()]
+    return views_now(draft.connection)
 
 
 def _altered(draft: Draft, table: TableWork) -> Iterable[AlterTable | RenameTable]:

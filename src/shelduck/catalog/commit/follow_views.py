@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kinds.definitions import replace_macros
+from shelduck.catalog.commit.kinds.definitions import end_views, replace_macros
 from shelduck.catalog.commit.opening import Work
-from shelduck.catalog.commit.view_follower import Row, ViewFollower, changed_names, mentions
+from shelduck.catalog.commit.view_follower import Row, ViewFollower, changed_names, rows_with
 from shelduck.catalog.read import read
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.views_and_macros import macros
@@ -37,19 +37,19 @@ def follow_views(draft: Draft, work: Work, rows: Sequence[Row]) -> None:
     not break views would break one, and drops those if the ALTER says so.
     """
     altered = [t.altered for t in work.existing() if t.altered and t.altered.changed]
-    renamed = {each.view.id: each for each in work.of(RenameView)}
+    renamed = work.of(RenameView)
     new_names = [t.old.name for t in work.existing() if t.old and t.new_name]
-    new_names += [each.view.name for each in renamed.values()]
+    new_names += [each.view.name for each in renamed]
     names = {*new_names, *(each.table.name for each in altered)}
     rows = [row for row in rows if row["pin"] is None]
     bodies = [row._asdict() for row in draft.opening.answers.get("macros", ())]
-    if not names or not any(mentions(row, names) for row in [*rows, *bodies]):
+    if not rows_with([*rows, *bodies], names):
         return
     after = _Committed(draft, work)
-    listed = read.schemas(draft.connection, after.at, draft.lake)
-    schemas = {schema.id: schema.name for schema in listed}
+    schemas = read.schemas(draft.connection, after.at, draft.lake)
+    homes = {schema.id: schema.name for schema in schemas}
     made = {(each.schema.name, each.name) for each in work.of(CreateView)}
-    rows = [r for r in rows if (schemas[r["schema_id"]], r["view_name"]) not in made]
+    rows = [r for r in rows if (homes[r["schema_id"]], r["view_name"]) not in made]
     following = ViewFollower(after, schemas, renamed)
     following.take(rows, names, None if new_names else changed_names(altered))
     there = _macros(after) if bodies else []
@@ -57,7 +57,7 @@ def follow_views(draft: Draft, work: Work, rows: Sequence[Row]) -> None:
     lost: list[int] = []
     if any(each.views is DependentViews.CASCADE for each in altered):
         lost = following.lost
-        _drop(draft, lost)
+        end_views(draft, lost)
     else:
         for each in altered:
             following.require_all(each.table.full_name, each.views)
@@ -96,9 +96,8 @@ class _Committed:
         return read.table_by_id(self.draft.connection, table.id, self.at, self.draft.lake)
 
     def named_after(self, schema: str, name: str) -> TableVersion | None:
-        new = [
-            t.new_name or (t.created.name if t.created else "") for t in self.work.tables.values()
-        ]
+        works = self.work.tables.values()
+        new = [t.new_name or (t.created.name if t.created else "") for t in works]
         is_new = name.lower() in (each.lower() for each in new)
         return self._named(schema, name, self.at) if is_new else None
 
@@ -135,12 +134,3 @@ def renew_views(draft: Draft, done: Sequence[tuple[Row, str, str | None]]) -> No
     draft.begin(
         tag for number, spark in texts.items() for tag in tag_rows(number, {SPARK_SQL: spark})
     )
-
-
-def _drop(draft: Draft, ids: Sequence[int]) -> None:
-    """End views and their texts."""
-    draft.end(_v, view_id=ids)
-    draft.end(_t, object_id=ids)
-    if draft.format.view_column_tag is not None:
-        draft.end(draft.format.view_column_tag, view_id=ids)
-    draft.entries += [Entry(Verb.DROPPED_VIEW, number) for number in ids]

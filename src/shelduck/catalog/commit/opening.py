@@ -356,10 +356,18 @@ def all_views(of: Format) -> sa.Select[Any]:
 
 
 def _macro_texts(_of: Format) -> sa.Select[Any]:
-    """Ask for what macros say."""
-    macro, body = tables.macro, tables.macro_impl
-    asked = sa.select(body.c.sql).join_from(macro, body, body.c.macro_id == macro.c.macro_id)
-    return asked.where(queries.live(macro))
+    """Ask for what macros say, to DuckDB and to Spark."""
+    macro, body, tag = tables.macro, tables.macro_impl, tables.tag
+    mine = (tag.c.object_id == macro.c.macro_id, tag.c.key.startswith(SPARK_SQL), queries.live(tag))
+    asked = sa.select(body.c.sql, tag.c.value.label("spark"))
+    found = asked.join_from(macro, body, body.c.macro_id == macro.c.macro_id)
+    return found.outerjoin(tag, sa.and_(*mine)).where(queries.live(macro))
+
+
+def views_now(connection: sa.Connection) -> list[dict[str, Any]]:
+    """Return what views say now, as `all_views` asks for it; one statement."""
+    asked = all_views(format_of(connection))
+    return [dict(row) for row in connection.execute(asked).mappings()]
 
 
 ASK_VIEWS: Questions = (("views", all_views), ("macros", _macro_texts))

@@ -15,11 +15,11 @@ from shelduck.ducklake.descriptions import column_names
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.changes.change import AlterTable, DependentViews, RenameView
 from shelduck.model.tables.schema import Field, FieldId
-from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
+from shelduck.model.tables.table_version import DEFAULT_SCHEMA, SchemaInfo, TableVersion
 from shelduck.model.tables.view import MacroBody, MacroKind, MacroVersion
 from shelduck.model.text.names import INSIDE, quote_name, schema_names, schema_text
 from shelduck.text.query.followed import Followed, followed
-from shelduck.text.query.names_read import ColumnNames, Columns, Find, ReadTable
+from shelduck.text.query.names_read import ColumnNames, Columns, ReadTable
 
 Row = dict[str, Any]
 _Name = tuple[str, str]
@@ -49,9 +49,11 @@ class ViewFollower:
     """
 
     def __init__(
-        self, tables: Tables, schemas: Mapping[Any, str], renamed: Mapping[int, RenameView]
+        self, tables: Tables, schemas: Iterable[SchemaInfo], renamed: Iterable[RenameView] = ()
     ) -> None:
-        self._tables, self._schemas, self._renamed = tables, schemas, renamed
+        self._tables = tables
+        self._schemas = {schema.id: schema.name for schema in schemas}
+        self._renamed = {each.view.id: each for each in renamed}
         self.done: list[tuple[Row, str, str | None]] = []
         self.broken: list[tuple[Row, str]] = []
         self.retyped: list[Row] = []
@@ -59,6 +61,8 @@ class ViewFollower:
         self._views: dict[_Name, Row] = {}
         self._texts: dict[int, Followed | None] = {}
         self._uses: dict[int, set[int]] = {}
+        self._names: set[str] = set()
+        self._words: Collection[str] | None = None
 
     def take(
         self, rows: Sequence[Row], names: Iterable[str], words: Collection[str] | None
@@ -70,11 +74,11 @@ class ViewFollower:
         """
         for row in rows:
             self._views[self._schemas[row["schema_id"]].lower(), self._old_name(row).lower()] = row
-        known = set(names)
+        self._names, self._words = set(names), words
         waiting = list(rows)
-        while reached := [row for row in waiting if mentions(row, known)]:
+        while reached := rows_with(waiting, self._names):
             waiting = [row for row in waiting if row not in reached]
-            known |= {self._old_name(row) for row in reached if self._changes(row, words)}
+            self._names |= {self._old_name(row) for row in reached if self._changes(row)}
 
     def require_all(self, table: str, views: DependentViews) -> None:
         """Raise InvalidRequest if an ALTER of the table breaks views, and must not."""
@@ -116,12 +120,17 @@ class ViewFollower:
         renamed = self._renamed.get(row["view_id"])
         return str(row["view_name"] if renamed is None else renamed.view.name)
 
-    def _changes(self, row: Row, words: Collection[str] | None) -> bool:
+    def _concerns(self, row: Row) -> bool:
+        """Tell whether a text has a name that changes, or reads a view that cannot follow."""
+        if self._words is None:
+            return True
+        gone = set(self.lost)
+        lost = {self._old_name(each) for each in self._views.values() if each["view_id"] in gone}
+        return bool(rows_with([row], {*self._words, *lost, "natural"}))
+
+    def _changes(self, row: Row) -> bool:
         """Follow one view; return whether views that read it have to follow."""
-        lost = {
-            self._old_name(each) for each in self._views.values() if each["view_id"] in self.lost
-        }
-        if words is not None and not mentions(row, {*words, *lost, "natural"}):
+        if not self._concerns(row):
             return "*" in row["sql"]
         found = self._follow(row)
         if found is None or row["view_id"] in self.lost:
@@ -134,7 +143,7 @@ class ViewFollower:
         if number in self._texts:
             return self._texts[number]
         self._texts[number] = None
-        find = self.finder(row)
+        find = partial(self._find, row)
         try:
             own = followed(row["sql"], row["dialect"], find)
             shown = [c.before or "" for c in own.columns or ()]
@@ -160,19 +169,20 @@ class ViewFollower:
         return last
 
     def macros(self, known: Iterable[MacroVersion]) -> dict[int, MacroVersion]:
-        """Return the macros that get other bodies, by the ids that they had."""
+        """Return the macros that get other bodies, by the ids that they had; views come first."""
         found: dict[int, MacroVersion] = {}
         for macro in known:
             row = {"view_id": -macro.id, "schema_id": macro.schema.id, "view_name": macro.name}
+            own = {"sql": "\n".join(f"{body.sql} {body.spark_sql or ''}" for body in macro.bodies)}
+            if not rows_with([own], self._names) or not self._concerns(own):
+                continue
             try:
-                new = replace(
-                    macro, bodies=tuple(self._body(b, macro.kind, row) for b in macro.bodies)
-                )
+                bodies = tuple(self._body(body, macro.kind, row) for body in macro.bodies)
             except Unsupported as error:
                 self.broken.append((row, str(error)))
                 continue
-            if new != macro:
-                found[macro.id] = new
+            if bodies != macro.bodies:
+                found[macro.id] = replace(macro, bodies=bodies)
         return found
 
     def _body(self, body: MacroBody, kind: MacroKind, row: Row) -> MacroBody:
@@ -180,7 +190,7 @@ class ViewFollower:
         before, behind = ("", "") if kind is MacroKind.TABLE else ("SELECT ", " AS whole")
 
         def then(text: str, dialect: str) -> str:
-            found = followed(f"{before}{text}{behind}", dialect, self.finder(row))
+            found = followed(f"{before}{text}{behind}", dialect, partial(self._find, row))
             if found.gone:
                 raise Unsupported(f"it reads {', '.join(map(quote_name, found.gone))}")
             return found.text[len(before) : len(found.text) - len(behind)]
@@ -188,12 +198,8 @@ class ViewFollower:
         spark = None if body.spark_sql is None else then(body.spark_sql, "spark")
         return replace(body, sql=then(body.sql, body.dialect), spark_sql=spark)
 
-    def finder(self, row: Row) -> Find:
-        """Return what finds the tables and views of a view or a macro."""
-        return partial(self._find, row)
-
     def _find(self, row: Row, parts: tuple[str, ...]) -> ReadTable | None:
-        """Return the table or view that a name means in a view."""
+        """Return the table or view that a name means in a view or a macro."""
         home = self._schemas[row["schema_id"]]
         homes = [INSIDE.join(parts[:-1])] if len(parts) > 1 else [home, DEFAULT_SCHEMA]
         for schema in dict.fromkeys(homes):
@@ -251,15 +257,17 @@ def _columns(
     return (*found, *added)
 
 
-def mentions(row: Row, names: Iterable[str]) -> bool:
-    """Tell whether a text of a view or macro has one of these names anywhere, quoted or not."""
-    text = f"{row['sql']} {row.get('spark') or ''}"
+def rows_with(rows: Iterable[Row], names: Iterable[str]) -> list[Row]:
+    """Return the views and macros whose texts have one of these names anywhere, quoted or not."""
     ways = {
         way for name in names for way in (name, name.replace('"', '""'), name.replace("`", "``"))
     }
+    if not ways:
+        return []
     any_of = "|".join(re.escape(way) for way in sorted(ways))
     # DuckDB calls the second `a` of a query `a_1`.
-    return re.search(rf"(?<!\w)({any_of})(_\d+)?(?!\w)", text, re.IGNORECASE) is not None
+    named = re.compile(rf"(?<!\w)({any_of})(_\d+)?(?!\w)", re.IGNORECASE)
+    return [row for row in rows if named.search(f"{row['sql']} {row.get('spark') or ''}")]
 
 
 def changed_names(altered: Iterable[AlterTable]) -> set[str]:

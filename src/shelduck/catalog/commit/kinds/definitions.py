@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
@@ -93,12 +93,7 @@ def _check_views(draft: Draft, work: Work) -> None:
 def _write_views(draft: Draft, work: Work) -> None:
     """Write dropped, renamed and new views; seven statements, and three for comments on columns."""
     dropped = [gone.view.id for gone in work.of(DropView)]
-    of_columns = draft.format.view_column_tag
-    draft.end(tables.view, view_id=dropped)
-    draft.end(tables.tag, object_id=dropped)
-    if of_columns is not None:
-        draft.end(of_columns, view_id=dropped)
-    draft.entries.extend(Entry(Verb.DROPPED_VIEW, number) for number in dropped)
+    end_views(draft, dropped)
     renamed = {each.view.id: each for each in work.of(RenameView)}
     named = [(draft.found[n], {"view_name": each.new_name}) for n, each in renamed.items()]
     draft.renew(tables.view, "view_id", named)
@@ -117,6 +112,15 @@ def _write_views(draft: Draft, work: Work) -> None:
     for told in work.of(CommentViewColumns):
         _comment(draft, told)
     draft.has_schema_change = True
+
+
+def end_views(draft: Draft, ids: Collection[int]) -> None:
+    """End views, their texts, and comments on their columns; three statements."""
+    draft.end(tables.view, view_id=ids)
+    draft.end(tables.tag, object_id=ids)
+    if draft.format.view_column_tag is not None:
+        draft.end(draft.format.view_column_tag, view_id=ids)
+    draft.entries.extend(Entry(Verb.DROPPED_VIEW, number) for number in ids)
 
 
 def _comment(draft: Draft, change: CommentViewColumns) -> None:
