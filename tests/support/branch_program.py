@@ -28,6 +28,8 @@ COLUMNS = ("add_column", "rename_column", "drop_column")
 FILES = ("compact", "expire", "clean_up")
 VIEWS = ("change_view", "change_view", "drop_view")
 TABLES = ("drop_table", "undrop_table", "replace_table", "rename_table", "clone")
+# Tables that mostly get other names, or go and come back.
+NAMES = ROWS + 3 * ("rename_table", "undrop_table", "drop_table") + TABLES
 
 
 class Side:
@@ -219,14 +221,19 @@ class Program:
             assert is_gone or {c.kind for c in self.lake.merge_conflicts(name)} == {"table"}
             return
         if side.table is None:
-            # The same table went, or the source has another one.
-            if source.made == base.made and source.table is not None:
+            # The same table went, or the source has another one, or got it after the branch began.
+            is_there = None not in (base.table, source.table)
+            if source.made == base.made and is_there:
                 assert source.changes == base.began
                 source.table = None
         elif side.made != base.made:
-            # A new one, which is now on both sides.
-            assert source.table is None or source.made == base.made
+            # A new one, which is now on both sides; the source may have one of another name.
             made = side.copied(source.schema)
+            if source.table is not None and source.made != base.made:
+                assert source.table != side.table
+                self.clones.append(made)
+                self.drop(name)
+                return
             self.changed(made)
             self.sides[source.schema] = made
         else:

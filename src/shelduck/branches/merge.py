@@ -16,6 +16,7 @@ from shelduck.branches.branch_tables import (
 from shelduck.branches.branch_views import ViewMerge
 from shelduck.branches.merging import OURS, MergeConflict, Merging, Resolution, refused
 from shelduck.branches.table_merge import LakeHistory, TableMerge, is_changed
+from shelduck.catalog.read.twins import base_of_dropped
 from shelduck.errors import Conflict, NotFound, Unsupported
 from shelduck.keys.verb import KeyVerbs
 from shelduck.lake.results import Result, TableName
@@ -137,7 +138,8 @@ class BranchMerge:
             self._both.append(TableMerge(history, self._unit, (ours, theirs), twin, about))
             self._both[-1].look()
         elif ours is not None:
-            if is_changed(history, ours, self._branch.base):
+            base = base_of_dropped(history.connection, self._schema.id, ours.id)
+            if is_changed(history, ours, self._branch.base if base is None else base):
                 self._decide(merging, ours, self._dropped, ("changed", "dropped"))
             else:
                 self._add(merging, ours, self._dropped)

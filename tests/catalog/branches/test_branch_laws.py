@@ -13,7 +13,7 @@ import random
 import pytest
 
 import shelduck
-from tests.support.branch_program import COLUMNS, FILES, ROWS, TABLES, VIEWS, tell
+from tests.support.branch_program import COLUMNS, FILES, NAMES, ROWS, TABLES, VIEWS, tell
 from tests.support.copies import SQLiteCopies, postgres_copies
 from tests.support.lengths import turns
 from tests.support.oracle import DuckDBOracle
@@ -21,6 +21,7 @@ from tests.support.oracle import DuckDBOracle
 pytestmark = pytest.mark.databases("sqlite", "postgres")
 PROGRAMS, FAST = range(2_000), range(8)
 OF_TABLES, FAST_OF_TABLES = range(1_000), range(3)
+OF_NAMES = range(500)
 OF_VIEWS, FAST_OF_VIEWS = range(500), range(2)
 ORDERS, FAST_ORDERS = range(200), range(1)
 # Stories in which tables come and go.
@@ -65,6 +66,12 @@ def test_no_file_goes_that_a_side_can_read_while_tables_come_and_go(lake, duck, 
 @pytest.mark.parametrize("seed", seeds(OF_TABLES, 15))
 def test_no_file_goes_in_many_programs_of_tables(lake, duck, seed):
     tell(lake, duck, seed, acts=WITH_TABLES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", seeds(OF_NAMES, 15))
+def test_tables_that_go_and_come_back_stay_those_of_their_branches(lake, duck, seed):
+    tell(lake, duck, seed, acts=NAMES, steps=18)
 
 
 @pytest.mark.parametrize(

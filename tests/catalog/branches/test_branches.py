@@ -296,3 +296,18 @@ def test_one_side_renames_a_table_and_the_other_drops_it(lake, duck, one, other)
     assert (states[one], states[other]) == ("changed", "dropped")
     lake.execute("MERGE BRANCH b RESOLVE renamed USING THEIRS")
     assert [str(name) for name in lake.tables("main")] == (["main.renamed"] if one == "b" else [])
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_a_branch_may_drop_what_went_and_came_back_in_its_source(lake, duck, writes):
+    duck.execute("CREATE TABLE t (id INT); INSERT INTO t VALUES (1), (2)")
+    lake.execute("CREATE BRANCH b")
+    lake.execute("DROP TABLE t; UNDROP TABLE t; DROP TABLE b.t")
+    if writes:
+        duck.execute("DELETE FROM t WHERE id = 1")
+        with pytest.raises(Conflict, match="is now changed, and dropped on the branch"):
+            lake.merge_branch("b")
+        assert duck.sql("FROM t") == [(2,)]
+    else:
+        lake.merge_branch("b")
+        assert lake.tables() == []

@@ -56,6 +56,19 @@ def branches_at(connection: sa.Connection, snapshot: int) -> dict[SchemaId, Bran
     return {SchemaId(owner): branch_of(text, f"schema {owner}") for owner, text in rows}
 
 
+def base_of_dropped(connection: sa.Connection, schema: SchemaId, source: TableId) -> int | None:
+    """Return the base of the twin of a table that a schema had last, None if it had none."""
+    table = tables.table
+    query = (
+        sa.select(_tag.c.value)
+        .join_from(_tag, table, table.c.table_id == _tag.c.object_id)
+        .where(_tag.c.key == TWIN, table.c.schema_id == schema)
+        .order_by(_tag.c.begin_snapshot.desc())
+    )
+    known = map(read_twin, connection.execute(query).scalars())
+    return next((twin.base for twin in known if twin.source == source), None)
+
+
 def twins_in(connection: sa.Connection, schema: SchemaId, snapshot: int) -> Mapping[TableId, str]:
     """Return the names of a schema's twins by the ids of the tables they come from; one statement.
 

@@ -55,8 +55,10 @@ _tag = tables.tag.c
 _TWINS = sa.select(_tag.object_id, _tag.value).where(_tag.key == TWIN)
 
 _table = tables.table.c
-_LIVE_TWINS = _TWINS.join(tables.table, _table.table_id == _tag.object_id).where(
-    live(tables.tag), live(tables.table)
+_LIVE_TWINS = (
+    _TWINS.add_columns(_table.schema_id)
+    .join(tables.table, _table.table_id == _tag.object_id)
+    .where(live(tables.tag), live(tables.table))
 )
 
 _INDEXES = {
@@ -157,10 +159,7 @@ def _share(draft: Draft, table: TableId, change: ShareFiles, twins: dict[int, Tw
         *ids, since=draft.id, block=block, counter=change.counter, is_tagged=change.is_tagged
     )
     if change.undrops:
-        for number, text in draft.connection.execute(_LIVE_TWINS).all():
-            each = read_twin(text)
-            if each.source == source.id and each.counter and _is_as_at(draft, source, each.base):
-                _mark_twin(draft, number, replace(each, source=table, base=draft.id))
+        _go_on_with(draft, source, table)
         if known is not None and known.counter and _is_as_at(draft, source, known.since):
             is_there = sa.select(_table.table_id).where(
                 _table.table_id == known.source, live(tables.table)
@@ -172,6 +171,27 @@ def _share(draft: Draft, table: TableId, change: ShareFiles, twins: dict[int, Tw
     twins[twin] = made
     _reserve(draft, table, block)
     draft.has_stats_change = True
+
+
+def _go_on_with(draft: Draft, source: TableVersion, table: TableId) -> None:
+    """Let branches of a table that comes back as ``table`` be branches of that.
+
+    A twin stays with what was dropped if something happened to it after the branch began.
+    """
+    others = set()
+    for number, text, schema in draft.connection.execute(_LIVE_TWINS).all():
+        each = read_twin(text)
+        if each.source != source.id or not each.counter:
+            continue
+        if _is_as_at(draft, source, each.base):
+            _mark_twin(draft, number, replace(each, source=table, base=draft.id))
+        else:
+            others.add(schema)
+    for schema, branch in branches_at(draft.connection, draft.head.id).items():
+        if source.id in branch.tables and schema not in others:
+            begun = tuple(table if n == source.id else n for n in branch.tables)
+            draft.end(tables.tag, object_id=[schema], key=[BRANCH])
+            draft.begin(tag_rows(schema, {BRANCH: branch_text(replace(branch, tables=begun))}))
 
 
 def _is_as_at(draft: Draft, table: TableVersion, base: int) -> bool:
