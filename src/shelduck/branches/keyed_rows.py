@@ -7,7 +7,7 @@ one only where one side deleted the row of a key, and the other one changed it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -104,8 +104,10 @@ class KeyedMerge:
         net = other.rows if stay is None else other.rows.join(stay, _KEY, "left_anti")
         name, spark = TableName.of(self.ours.table), unit.state.spark
         rows = settled_rows(unit, name)
-        gone = net.where(F.col(_AFTER).isNull())
+        gone = net.where(F.col(_AFTER).isNull()).select(_KEY)
         keyed = rows.frame(spark, None, ORIGINS).withColumn(_KEY, self._key(rows.table))
+        if (lost := self._went_back(rows.table)) is not None:
+            gone = gone.union(keyed.join(net, _KEY).where(lost).select(_KEY))
         dead = keep(keyed.join(gone, _KEY, "left_semi"))
         if dead.count:
             versions = Versions(Counts(deleted=dead.count), dead=dead.rows)
@@ -125,6 +127,26 @@ class KeyedMerge:
         for some, fields in parts:
             df = some.select(*(self._value(f, f in lacks).alias(f.name) for f in fields))
             stage_rows(unit, load(unit, name, df))
+
+    def _went_back(self, table: TableVersion) -> Column | None:
+        """Return whether the branch alone deleted and loaded a key, so that MIN or MAX hide it.
+
+        None if the table has neither.
+        """
+        keys = table_keys(self.merged)
+        same, found = F.lit(True), []
+        for field in self.theirs.table.columns:
+            how, own = None if keys is None else keys.aggregation(field.id), table.columns
+            after, before = (F.col(f"{name}.c{field.id}") for name in (_AFTER, _BEFORE))
+            if how is not None and (now := own.by_id(field.id)) is not None:
+                same &= F.col(backticked(now.name)).eqNullSafe(before)
+            is_lost = before.isNotNull() & after.isNull()
+            if how is Aggregation.MAX:
+                found.append(is_lost | (after < before))
+            elif how is Aggregation.MIN:
+                found.append(is_lost | (after > before))
+        there = F.col(_BEFORE).isNotNull() & F.col(_AFTER).isNotNull()
+        return there & same & reduce(Column.__or__, found) if found else None
 
     def _value(self, field: Field, is_lacking: bool) -> Column:
         """Return what a load needs, so that a key ends up as the branch has it, or both sides."""

@@ -84,7 +84,7 @@ class Program:
         for key in theirs.touched:
             if key not in theirs.rows:
                 ours.rows.pop(key, None)
-            elif key not in ours.rows:
+            elif key not in ours.rows or ours.rows[key] == self.base.get(key):
                 ours.rows[key] = theirs.rows[key]
             else:
                 n = theirs.rows[key] - (self.base.get(key, 0) if self.model == "sum" else 0)
