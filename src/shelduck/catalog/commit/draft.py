@@ -74,7 +74,7 @@ class Draft:
         again: list[int] = []
         for table in tables_asked:
             rows = self.opening.rows(question, table)
-            if rows is None or table in self.table_ids.values():
+            if rows is None or table >= self.head.next_catalog_id:
                 again.append(table)
             else:
                 found += rows

@@ -20,7 +20,6 @@ from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.views_and_macros import macros
 from shelduck.ducklake import tables
 from shelduck.ducklake.descriptions import tag_rows
-from shelduck.errors import NotFound
 from shelduck.model.changes.change import CreateView, DependentViews, Entry, RenameView, Verb
 from shelduck.model.changes.definition import CreateMacro
 from shelduck.model.tables.schema import FieldId
@@ -87,7 +86,8 @@ class _Committed:
         return replace(self.draft.head, id=self.draft.id)
 
     def before(self, schema: str, name: str) -> TableVersion | None:
-        return self._named(schema, name, self.draft.head)
+        draft = self.draft
+        return read.table_called(draft.connection, draft.head, schema, name, draft.lake)
 
     def after(self, table: TableVersion) -> TableVersion | None:
         work = self.work.tables.get(table.id)
@@ -99,17 +99,13 @@ class _Committed:
         works = self.work.tables.values()
         new = [t.new_name or (t.created.name if t.created else "") for t in works]
         is_new = name.lower() in (each.lower() for each in new)
-        return self._named(schema, name, self.at) if is_new else None
+        if not is_new:
+            return None
+        return read.table_called(self.draft.connection, self.at, schema, name, self.draft.lake)
 
     def new_ids(self, table: TableVersion) -> Mapping[FieldId, FieldId]:
         work = self.work.tables.get(table.id)
         return dict(work.altered.converted) if work is not None and work.altered is not None else {}
-
-    def _named(self, schema: str, name: str, at: Snapshot) -> TableVersion | None:
-        try:
-            return read.table(self.draft.connection, at, schema, name, self.draft.lake)
-        except NotFound:
-            return None
 
 
 def renew_views(draft: Draft, done: Sequence[tuple[Row, str, str | None]]) -> None:

@@ -126,9 +126,4 @@ def _release(draft: Draft, table: TableId) -> None:
 
 def _known(draft: Draft, table: TableId) -> dict[str, str]:
     """Return both options of a table; one statement if this commit makes it."""
-    rows = None
-    if table < draft.head.next_catalog_id:
-        rows = draft.opening.rows("places", table)
-    if rows is None:
-        rows = list(draft.connection.execute(_OPTIONS, {"of_tables": [table]}))
-    return {row.key: row.value for row in rows}
+    return {row.key: row.value for row in draft.rows_about("places", _OPTIONS, [table])}

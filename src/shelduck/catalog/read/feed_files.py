@@ -11,9 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.files.data_files import data_files_of, delete_format, sealed
+from shelduck.catalog.read.files.data_files import data_files_of, delete_format, sealed_place
 from shelduck.catalog.read.queries import chunks
-from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.changes.change import DELETES, Entry, Verb
@@ -212,9 +211,7 @@ def _deletes(
     by_file: dict[int, list[FeedDeletes]] = defaultdict(list)
     rows = connection.execute(query.order_by(_d.begin_snapshot, _d.delete_file_id))
     for number, path, is_relative, kind, count, key, delete_id, begin in rows:
-        place = file_place(table, path, is_relative)
-        if key is not None:
-            place = sealed(table, place, key)
+        place = sealed_place(table, path, is_relative, key)
         file = DeleteFile(place, delete_format(table, path, kind), count, delete_id)
         by_file[number].append(FeedDeletes(file, begin))
     return {number: tuple(deletes) for number, deletes in by_file.items()}

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.queries import TABLE
 from shelduck.catalog.read.together import Answers, Together
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
@@ -19,7 +20,6 @@ from shelduck.model.tables.table_version import Mark
 
 _r, _d = tables.inlined_data_tables.c, tables.delete_file.c
 _s = tables.snapshot.c
-_TABLE = sa.bindparam("table", type_=BIGINT)
 _SEEN = sa.bindparam("seen", type_=BIGINT)
 
 
@@ -88,27 +88,27 @@ def _where(dialect: str) -> Together:
 @cache
 def _with_files(dialect: str) -> Together:
     at, most = sa.bindparam("at", type_=BIGINT), sa.bindparam("most", type_=BIGINT)
-    files = queries.data_files_at(_TABLE, at, with_layouts=True).limit(most)
+    files = queries.data_files_at(TABLE, at, with_layouts=True).limit(most)
     return Together(
         {
             **_questions(dialect),
             "files": files,
-            "deletes": queries.delete_files_at(_TABLE, at).limit(most),
+            "deletes": queries.delete_files_at(TABLE, at).limit(most),
             "layouts": queries.layouts_of(sa.select(files.subquery().c.layout_id)),
         }
     )
 
 
 def _questions(dialect: str) -> Mapping[str, sa.Select[Any]]:
-    registered = sa.select(_r.table_name, _r.schema_version).where(_r.table_id == _TABLE)
+    registered = sa.select(_r.table_name, _r.schema_version).where(_r.table_id == TABLE)
     newest = sa.select(or_null(sa.func.max(_s.snapshot_id)))
-    of_rows = sa.select(_r.table_name).where(_r.table_id == _TABLE)
+    of_rows = sa.select(_r.table_name).where(_r.table_id == TABLE)
     return {
         "present": queries.present_of(dialect, of_rows),
         "registered": registered,
         "delete_files": sa.select(sa.literal_column("1", BIGINT).label("one"))
         .select_from(tables.delete_file)
-        .where(_d.table_id == _TABLE)
+        .where(_d.table_id == TABLE)
         .limit(1),
         "snapshots": sa.select(tables.snapshot).where(
             sa.or_(_s.snapshot_id == _SEEN, _s.snapshot_id == newest.scalar_subquery())

@@ -234,9 +234,7 @@ def source_of(connection: sa.Connection, name: str) -> sa.TableClause:
 
 def is_shown(source: sa.TableClause, snapshot: int) -> Conditions:
     """Return the condition that a snapshot sees a row, or that its interval is broken."""
-    end = source.c.end_snapshot
-    shown = sa.and_(source.c.begin_snapshot <= snapshot, sa.or_(end.is_(None), end > snapshot))
-    return (sa.or_(shown, is_broken(source)),)
+    return (queries.shown_or_broken(source, snapshot),)
 
 
 def _fetch(

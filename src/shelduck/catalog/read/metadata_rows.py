@@ -6,7 +6,7 @@ thousands of files.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
+from shelduck.catalog.read.files.numbers import dead_in_catalog
 from shelduck.catalog.read.inlined_rows import inlined_rows
 from shelduck.catalog.read.queries import visible
 from shelduck.catalog.read.row_counts import deleted_from_files, inlined_counts, uncertain_snapshots
@@ -181,10 +182,8 @@ def key_text(table: TableVersion, column_id: int, transform: str) -> str:
 
 def _inlined_deletes(connection: sa.Connection, table: TableVersion) -> Mapping[int, int]:
     name = queries.inlined_delete_table(table.id)
-    if name not in queries.present_tables(connection, [name]):
-        return {}
-    rows = connection.execute(queries.inlined_deletes_at(name, table.snapshot.id))
-    return Counter(number for number, _ in {(row.file_id, row.row_id) for row in rows})
+    is_there = queries.present_tables(connection, [name])
+    return dead_in_catalog(connection, table) if is_there else {}
 
 
 class ChangedSnapshot(NamedTuple):

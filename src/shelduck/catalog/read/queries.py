@@ -44,6 +44,8 @@ t_file = tables.data_file
 t_delete = tables.delete_file
 _of_file, _of_stats = t_file.c, tables.file_column_stats.c
 IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
+TABLE: sa.BindParameter[Any] = sa.bindparam("table", type_=BIGINT)
+SNAPSHOT: sa.BindParameter[Any] = sa.bindparam("snapshot", type_=BIGINT)
 OF_TABLE: sa.BindParameter[Any] = sa.bindparam("of_table")
 COUNT: ColumnElement[Any] = sa.func.count()
 """The number of rows."""
@@ -200,20 +202,9 @@ def about_schema(schemas: sa.FromClause, prefix: str = "") -> list[ColumnElement
     ]
 
 
-def table_names_at(snapshot: int, schema_id: int) -> sa.Select[Any]:
-    """Ask for the names of a schema's tables."""
-    return (
-        sa.select(t_table.c.table_name, begin_of(t_table))
-        .where(t_table.c.schema_id == schema_id, shown_or_broken(t_table, snapshot))
-        .where(has_columns(snapshot))
-        .order_by(t_table.c.table_name)
-    )
-
-
 @cache
 def table_called(schemas: sa.FromClause) -> sa.Select[Any]:
     """Ask for the tables :schema.:name, whatever the case, with their schema, at :snapshot."""
-    snapshot = sa.bindparam("snapshot", type_=BIGINT)
     s, t = schemas.c, t_table.c
     return (
         sa.select(
@@ -223,8 +214,8 @@ def table_called(schemas: sa.FromClause) -> sa.Select[Any]:
             begin_of(schemas).label("schema_begins"),
         )
         .join_from(t_table, schemas, t.schema_id == s.schema_id)
-        .where(shown_or_broken(t_table, snapshot), shown_or_broken(schemas, snapshot))
-        .where(has_columns(snapshot))
+        .where(shown_or_broken(t_table, SNAPSHOT), shown_or_broken(schemas, SNAPSHOT))
+        .where(has_columns(SNAPSHOT))
         .where(sa.func.lower(s.schema_name) == sa.func.lower(sa.bindparam("schema", type_=TEXT)))
         .where(sa.func.lower(t.table_name) == sa.func.lower(sa.bindparam("name", type_=TEXT)))
     )
@@ -233,7 +224,6 @@ def table_called(schemas: sa.FromClause) -> sa.Select[Any]:
 @cache
 def columns_at() -> sa.Select[Any]:
     """Ask for the columns of :table at :snapshot, and the first version of every column ever."""
-    snapshot = sa.bindparam("snapshot", type_=BIGINT)
     number = sa.func.row_number(type_=BIGINT).over(
         partition_by=t_column.c.column_id,
         order_by=(t_column.c.begin_snapshot, t_column.c.end_snapshot),
@@ -242,8 +232,8 @@ def columns_at() -> sa.Select[Any]:
     unused = ("begin_snapshot", "table_id", "default_value_dialect")
     known = [begin_of(t_column), *(c for c in t_column.c if c.name not in unused)]
     ranked = (
-        sa.select(*known, version.label("version"), visible(t_column, snapshot).label("shown"))
-        .where(t_column.c.table_id == sa.bindparam("table", type_=BIGINT))
+        sa.select(*known, version.label("version"), visible(t_column, SNAPSHOT).label("shown"))
+        .where(t_column.c.table_id == TABLE)
         .subquery()
     )
     found = sa.or_(ranked.c.version == 1, ranked.c.shown, ranked.c.begin_snapshot.is_(None))

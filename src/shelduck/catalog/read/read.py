@@ -20,9 +20,9 @@ from sqlalchemy import Connection
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.data_files import data_files, file_bounds, name_mappings
 from shelduck.catalog.read.inlined_rows import inlined_rows
-from shelduck.catalog.read.queries import shown_or_broken
+from shelduck.catalog.read.queries import SNAPSHOT, TABLE, shown_or_broken
 from shelduck.catalog.read.together import Together
-from shelduck.catalog.read.views_and_macros import require_distinct, resolve, schema_of_row, view
+from shelduck.catalog.read.views_and_macros import distinct_names, resolve, schema_of_row, view
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT, begin_of, two_rows
@@ -46,21 +46,20 @@ NO_NESTING = (
 )
 # A look at the newest snapshots should be fast, and a look at all should take few statements.
 _FIRST_PAGE, _NEXT_PAGES = 200, 5_000
-_TABLE: sa.BindParameter[Any] = sa.bindparam("table", type_=BIGINT)
 _SCHEMA: sa.BindParameter[Any] = sa.bindparam("schema", type_=BIGINT)
 _option = tables.metadata.c
 OPTIONS = sa.select(_option.key, _option.value, _option.scope, _option.scope_id).where(
     _option.key.in_((*OPTION_NAMES, ENCRYPTED)),
     sa.or_(
         _option.scope.is_(None),
-        sa.and_(_option.scope == "table", _option.scope_id == _TABLE),
+        sa.and_(_option.scope == "table", _option.scope_id == TABLE),
         sa.and_(_option.scope == "schema", _option.scope_id == _SCHEMA),
     ),
 )
 """The options that apply to :table in :schema."""
 _tag, _column_tag = tables.tag.c, tables.column_tag.c
-_tags = sa.and_(_tag.object_id == _TABLE, _tag.key.is_not(None))
-_comments = sa.and_(_column_tag.table_id == _TABLE, _column_tag.key == "comment")
+_tags = sa.and_(_tag.object_id == TABLE, _tag.key.is_not(None))
+_comments = sa.and_(_column_tag.table_id == TABLE, _column_tag.key == "comment")
 
 
 def snapshot(
@@ -204,9 +203,7 @@ def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[Schema
 
 def table_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
     """Return the names of a schema's tables at a snapshot, sorted."""
-    found = list(connection.execute(queries.table_names_at(at.id, schema.id)).scalars())
-    require_distinct(tables.table, schema, at, found)
-    return found
+    return distinct_names(connection, tables.table.c.table_name, schema, at)
 
 
 def table(
@@ -282,13 +279,18 @@ def table_by_id(
     The snapshot may have expired: columns of a table stay in the catalog as long as the table.
     """
     name = name_at(connection, number, at)
-    if name is None:
-        return None
+    found = None if name is None else table_called(connection, at, *name, lake)
+    return found if found is not None and found.id == number else None
+
+
+def table_called(
+    connection: Connection, at: Snapshot, schema: str, name: str, lake: LakeInfo
+) -> TableVersion | None:
+    """Return what `table` does, None if there is none."""
     try:
-        found = table(connection, at, *name, lake)
+        return table(connection, at, schema, name, lake)
     except NotFound:
         return None
-    return found if found.id == number else None
 
 
 def table_history(
@@ -345,7 +347,7 @@ def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bo
     # Schemas, tables and views get their ids from one counter, so an id identifies the kind.
     return any(
         entry.id == table_id or (entry.verb is Verb.CREATED_TABLE and entry.names == name)
-        for entry in entries_in(found.id, found.changes_made)
+        for entry in entries_of(found)
     )
 
 
@@ -403,14 +405,14 @@ def no_such_schema(known_format: Format, word: str, known: Sequence[SchemaInfo])
 
 def _shown(source: sa.Table, owner: sa.ColumnElement[bool], *names: str) -> sa.Select[Any]:
     """Ask for columns of what :snapshot shows of an owner; fetching refuses broken rows."""
-    seen = shown_or_broken(source, sa.bindparam("snapshot", type_=BIGINT))
-    return sa.select(begin_of(source), *(source.c[name] for name in names)).where(owner, seen)
+    asked = sa.select(begin_of(source), *(source.c[name] for name in names))
+    return asked.where(owner, shown_or_broken(source, SNAPSHOT))
 
 
 def _keys(info: sa.Table, keys: sa.Table, number: str) -> sa.Select[Any]:
-    found = _shown(info, info.c.table_id == _TABLE)
+    found = _shown(info, info.c.table_id == TABLE)
     named = [c for c in keys.c if c.name not in ("table_id", "dialect")]
-    of_table = sa.and_(keys.c.table_id == _TABLE, info.c[number] == keys.c[number])
+    of_table = sa.and_(keys.c.table_id == TABLE, info.c[number] == keys.c[number])
     return found.add_columns(*named).join_from(info, keys, of_table)
 
 
@@ -419,7 +421,7 @@ TRAITS: Mapping[str, sa.Select[Any]] = {
     "comments": _shown(tables.column_tag, _comments, "column_id", "value"),
     "partition": _keys(tables.partition_info, tables.partition_column, "partition_id"),
     "sort": _keys(tables.sort_info, tables.sort_expression, "sort_id"),
-    "table": _shown(tables.table, tables.table.c.table_id == _TABLE),
+    "table": _shown(tables.table, tables.table.c.table_id == TABLE),
     "schema": _shown(tables.schema, tables.schema.c.schema_id == _SCHEMA),
     "options": OPTIONS,
 }

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.files.data_files import sealed
+from shelduck.catalog.read.files.data_files import sealed_place
 from shelduck.catalog.read.metadata_rows import partition_keys
 from shelduck.catalog.read.overview.table_files import FilesAt, files_at
 from shelduck.catalog.read.queries import (
@@ -25,7 +25,6 @@ from shelduck.catalog.read.queries import (
     total,
     visible,
 )
-from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake import tables
 from shelduck.ducklake.format import Format, format_of
@@ -338,9 +337,7 @@ def delete_file_versions(
     for part in chunks(sorted(files)):
         chosen = sa.select(tables.delete_file).where(_delete.data_file_id.in_(part))
         for row in connection.execute(chosen):
-            place = file_place(table, row.path, row.path_is_relative)
-            if row.encryption_key is not None:
-                place = sealed(table, place, row.encryption_key)
+            place = sealed_place(table, row.path, row.path_is_relative, row.encryption_key)
             is_plain = row.format.lower() == "parquet"
             told = (row.delete_file_id, place, row.begin_snapshot, is_plain, row.delete_count)
             found[row.data_file_id].append(DeleteFileVersion(*told))

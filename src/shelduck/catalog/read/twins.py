@@ -22,7 +22,7 @@ from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.tables.schema import SchemaId, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.tables.twin import BRANCH, TWIN, Branch, Twin, branch_of, read_twin
+from shelduck.model.tables.twin import BRANCH, STORED_BRANCH, TWIN, Branch, Twin, read_twin
 from shelduck.model.text.names import shown_schema
 
 NO_TRIGGERS = (
@@ -53,7 +53,7 @@ def branches_at(connection: sa.Connection, snapshot: int) -> dict[SchemaId, Bran
         _tag.c.key == BRANCH, visible(_tag, snapshot)
     )
     rows = connection.execute(found).all()
-    return {SchemaId(owner): branch_of(text, f"schema {owner}") for owner, text in rows}
+    return {SchemaId(owner): STORED_BRANCH.read(text, f"schema {owner}") for owner, text in rows}
 
 
 def base_of_dropped(connection: sa.Connection, schema: SchemaId, source: TableId) -> int | None:
@@ -101,7 +101,7 @@ def twins_of(
     )
     for name, text, twin in connection.execute(query):
         if (found := read_twin(twin)).source == source:
-            yield shown_schema(name), branch_of(text, name), found
+            yield shown_schema(name), STORED_BRANCH.read(text, name), found
 
 
 def bases_of_twins(connection: sa.Connection) -> set[int]:
@@ -123,8 +123,8 @@ def bases_of_twins(connection: sa.Connection) -> set[int]:
         .join_from(branch, schema, branch.c.object_id == schema.c.schema_id)
         .where(branch.c.key == BRANCH, live(branch), live(schema))
     )
-    known = (branch_of(text, "a schema") for text in connection.execute(branches).scalars())
-    found += [each for each in known if not each.is_tag]
+    texts = connection.execute(branches).scalars()
+    found += [b for text in texts if not (b := STORED_BRANCH.read(text, "a schema")).is_tag]
     return {at for each in found for at in (each.base, each.since)}
 
 

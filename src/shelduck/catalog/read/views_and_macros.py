@@ -10,7 +10,13 @@ from urllib.parse import unquote
 
 import sqlalchemy as sa
 
-from shelduck.catalog.read.queries import about_schema, shown_or_broken, visible
+from shelduck.catalog.read.queries import (
+    SNAPSHOT,
+    about_schema,
+    has_columns,
+    shown_or_broken,
+    visible,
+)
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT, RESTORE, TEXT, begin_of, or_null, two_rows
@@ -85,24 +91,27 @@ def _views(
 
 def view_names(connection: sa.Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
     """Return the names of a schema's views at a snapshot, sorted; one statement."""
-    v = tables.view.c
-    query = (
-        sa.select(v.view_name, begin_of(tables.view))
-        .where(v.schema_id == schema.id, shown_or_broken(tables.view, at.id))
-        .order_by(v.view_name)
+    return distinct_names(connection, tables.view.c.view_name, schema, at)
+
+
+def distinct_names(
+    connection: sa.Connection, name: sa.Column[Any], schema: SchemaInfo, at: Snapshot
+) -> list[str]:
+    """Return the names of a schema's tables or views at a snapshot, sorted; one statement.
+
+    Raises CorruptLake if two of them have one name.
+    """
+    source = name.table
+    query = sa.select(name, begin_of(source)).where(
+        source.c.schema_id == schema.id, shown_or_broken(source, at.id)
     )
-    found = list(connection.execute(query).scalars())
-    require_distinct(tables.view, schema, at, found)
-    return found
-
-
-def require_distinct(
-    source: sa.Table, schema: SchemaInfo, at: Snapshot, names: Sequence[str]
-) -> None:
-    """Raise CorruptLake if two tables or views of a schema have one name."""
-    for one, other in pairwise(sorted(names, key=str.lower)):
+    if source is tables.table:
+        query = query.where(has_columns(at.id))
+    found = list(connection.execute(query.order_by(name)).scalars())
+    for one, other in pairwise(sorted(found, key=str.lower)):
         if one.lower() == other.lower():
             raise two_rows(source, f"{schema.text}.{one}", at.id)
+    return found
 
 
 def macros(connection: sa.Connection, at: Snapshot, lake: LakeInfo) -> list[MacroVersion]:
@@ -142,7 +151,6 @@ def _view_called(schemas: sa.FromClause) -> sa.Select[Any]:
 
 @cache
 def _any_view(schemas: sa.FromClause) -> sa.Select[Any]:
-    snapshot = sa.bindparam("snapshot", type_=BIGINT)
     s, v = schemas.c, tables.view.c
     return (
         sa.select(
@@ -150,7 +158,7 @@ def _any_view(schemas: sa.FromClause) -> sa.Select[Any]:
             *(begin_of(tables.view), *about_schema(schemas)),
         )
         .join_from(tables.view, schemas, v.schema_id == s.schema_id)
-        .where(shown_or_broken(tables.view, snapshot), visible(schemas, snapshot))
+        .where(shown_or_broken(tables.view, SNAPSHOT), visible(schemas, SNAPSHOT))
     )
 
 
@@ -158,23 +166,21 @@ def _any_view(schemas: sa.FromClause) -> sa.Select[Any]:
 def _view_tags(of_columns: sa.Table | None) -> sa.Select[Any] | sa.CompoundSelect[Any]:
     """Ask for the tags of :views, each with None, and for the comments on their columns."""
     t, ids = tables.tag, sa.bindparam("views", type_=BIGINT, expanding=True)
-    snapshot = sa.bindparam("snapshot", type_=BIGINT)
     own = sa.select(
         *(t.c.object_id.label("view_id"), t.c.key, t.c.value),
         sa.cast(sa.null(), TEXT).label("column_name"),
-    ).where(t.c.object_id.in_(ids), t.c.key.in_(VIEW_TAGS), visible(t, snapshot))
+    ).where(t.c.object_id.in_(ids), t.c.key.in_(VIEW_TAGS), visible(t, SNAPSHOT))
     if of_columns is None:
         return own
     c = of_columns.c
     comments = sa.select(c.view_id, c.key, c.value, or_null(c.column_name)).where(
-        c.view_id.in_(ids), c.key == "comment", visible(of_columns, snapshot)
+        c.view_id.in_(ids), c.key == "comment", visible(of_columns, SNAPSHOT)
     )
     return sa.union_all(own, comments)
 
 
 @cache
 def _bodies(schemas: sa.FromClause) -> sa.Select[Any]:
-    snapshot = sa.bindparam("snapshot", type_=BIGINT)
     m, s = tables.macro.c, schemas.c
     i, p = tables.macro_impl.c, tables.macro_parameters.c
     return (
@@ -189,7 +195,7 @@ def _bodies(schemas: sa.FromClause) -> sa.Select[Any]:
         .outerjoin(
             tables.macro_parameters, sa.and_(p.macro_id == i.macro_id, p.impl_id == i.impl_id)
         )
-        .where(shown_or_broken(tables.macro, snapshot), visible(schemas, snapshot))
+        .where(shown_or_broken(tables.macro, SNAPSHOT), visible(schemas, SNAPSHOT))
         .order_by(m.macro_id, i.impl_id, p.column_id)
     )
 
@@ -197,11 +203,10 @@ def _bodies(schemas: sa.FromClause) -> sa.Select[Any]:
 @cache
 def _macro_texts() -> sa.Select[Any]:
     t, m = tables.tag.c, tables.macro.c
-    snapshot = sa.bindparam("snapshot", type_=BIGINT)
     return (
         sa.select(t.object_id, t.key, t.value)
         .join_from(tables.tag, tables.macro, t.object_id == m.macro_id)
-        .where(visible(tables.tag, snapshot), visible(tables.macro, snapshot))
+        .where(visible(tables.tag, SNAPSHOT), visible(tables.macro, SNAPSHOT))
     )
 
 

@@ -65,14 +65,14 @@ class Branch:
     since: SnapshotId = field(default=SnapshotId(0), metadata=LEFT_OUT)
 
 
-_TWIN: Stored[Twin] = Stored("twin", record(Twin))
-_BRANCH: Stored[Branch] = Stored("branch", record(Branch))
+STORED_TWIN: Stored[Twin] = Stored("twin", record(Twin))
+STORED_BRANCH: Stored[Branch] = Stored("branch", record(Branch))
 
 
 def twin_of(properties: Mapping[str, str], table: str) -> Twin | None:
     """Return the origin of a twin, None for another table; CorruptLake for a broken tag."""
     text = properties.get(TWIN)
-    return None if text is None else _TWIN.read(text, table)
+    return None if text is None else STORED_TWIN.read(text, table)
 
 
 def branched_from(table: TableVersion) -> Twin | None:
@@ -101,23 +101,8 @@ def counter_of(table: TableVersion) -> str:
 
 
 def read_twin(text: str) -> Twin:
-    """Return what the tag of a twin says; CorruptLake if nobody can tell."""
-    return _TWIN.read(text, "a table")
-
-
-def twin_text(twin: Twin) -> str:
-    """Return the tag of a twin."""
-    return _TWIN.write(twin)
-
-
-def branch_of(text: str, schema: str) -> Branch:
-    """Return what the tag of a schema says; CorruptLake if nobody can tell."""
-    return _BRANCH.read(text, schema)
-
-
-def branch_text(branch: Branch) -> str:
-    """Return the tag of a branch."""
-    return _BRANCH.write(branch)
+    """Return what a stored text says."""
+    return STORED_TWIN.read(text, "a table")
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,14 +82,9 @@ def _insert(draft: Draft, change: FlushInlined) -> None:
     dead = insert_moved_files(draft, table, change.results)
     dead += [(d.data_file_id, d.delete_file) for d in change.deletes]
     insert_delete_files(draft, table, dead)
-    _grow(draft, change)
+    if added := sum(f.file_size_bytes for f in change.results):
+        draft.connection.execute(_GROW, {"of_table": table, "added": added})
     if dead:
         draft.entries.append(Entry(Verb.DELETED_FROM_TABLE, table))
     draft.entries.append(Entry(Verb.INLINE_FLUSH, table))
     draft.has_stats_change = True
-
-
-def _grow(draft: Draft, change: FlushInlined) -> None:
-    added = sum(f.file_size_bytes for f in change.results)
-    if added:
-        draft.connection.execute(_GROW, {"of_table": change.table.id, "added": added})

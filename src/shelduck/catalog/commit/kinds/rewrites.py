@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,7 +29,6 @@ from shelduck.errors import Conflict
 from shelduck.model.changes.change import RewriteFiles, Verb
 from shelduck.model.changes.conflict import describe
 from shelduck.model.files.data_file import without_bounds
-from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 
 _f, _d, _c = tables.data_file.c, tables.delete_file.c, tables.column.c
@@ -64,7 +63,9 @@ def _rewrite(draft: Draft, work: TableWork, changes: Sequence[RewriteFiles]) -> 
     counted = require_as_seen(draft, table, describe(changes[0]), seen)
     for change in changes:
         require_same_rows(change, counted)
-    retyped = _retyped(changes[0].table, _types_now(draft, work, changes[0].table))
+    types = _types_now(draft, work, changes[0].table)
+    leaves = changes[0].table.columns.leaves()
+    retyped = {f.id for f in leaves if types.get(f.id, str(f.shape)) != str(f.shape)}
     merged = [change for change in changes if change.keeps_history]
     if merged:
         _remove(draft, merged)
@@ -75,7 +76,8 @@ def _rewrite(draft: Draft, work: TableWork, changes: Sequence[RewriteFiles]) -> 
             keep_past(draft, change, counted)
         end_files(draft, {n: seen[n] for n in _source_ids(ended)})
         log_compaction(draft, Verb.REWRITE_DELETE, table)
-    _insert(draft, changes, retyped)
+    files = [without_bounds(file, retyped) for change in changes for file in change.results]
+    insert_delete_files(draft, table, insert_moved_files(draft, table, files))
     draft.has_stats_change = True
 
 
@@ -119,13 +121,6 @@ def _gone(table: TableVersion, row: Any) -> GoneFile:
     return GoneFile(row.data_file_id, path, row.mapping_id is not None)
 
 
-def _insert(draft: Draft, changes: Sequence[RewriteFiles], retyped: Collection[FieldId]) -> None:
-    table = changes[0].table.id
-    files = [without_bounds(file, retyped) for change in changes for file in change.results]
-    dead = insert_moved_files(draft, table, files)
-    insert_delete_files(draft, table, dead)
-
-
 def _require_columns(draft: Draft, table: TableVersion, columns: Sequence[Any]) -> None:
     """Raise Conflict for a visible column that had an id but was hidden when the rows were read.
 
@@ -139,8 +134,3 @@ def _require_columns(draft: Draft, table: TableVersion, columns: Sequence[Any]) 
                 f"column {row.column_name!r} of {table.full_name} was restored or converted after"
                 " the rows were read, and the new files do not contain it"
             )
-
-
-def _retyped(table: TableVersion, now: Mapping[int, str]) -> set[FieldId]:
-    """Return the leaves whose type has changed since the rows were read."""
-    return {f.id for f in table.columns.leaves() if now.get(f.id, str(f.shape)) != str(f.shape)}

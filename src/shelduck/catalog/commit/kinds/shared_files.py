@@ -36,6 +36,8 @@ from shelduck.model.tables.twin import (
     COLUMNS_OF_BLOCK,
     LAST_BLOCK,
     ROWS_OF_BLOCK,
+    STORED_BRANCH,
+    STORED_TWIN,
     TWIN,
     Branch,
     FollowSource,
@@ -43,10 +45,8 @@ from shelduck.model.tables.twin import (
     ShareFiles,
     TakeFiles,
     Twin,
-    branch_text,
     read_twin,
     twin_of,
-    twin_text,
 )
 from shelduck.model.types.data_types import Primitive
 
@@ -114,7 +114,7 @@ def _mark(draft: Draft, mark: MarkBranch, made: Sequence[TableId]) -> None:
         draft.end(tables.tag, object_id=[schema], key=[BRANCH])
     begun = dict.fromkeys((*branch.tables, *mark.tables, *made))
     left = tuple(number for number in begun if number not in mark.gone)
-    text = branch_text(replace(branch, tables=left))
+    text = STORED_BRANCH.write(replace(branch, tables=left))
     draft.begin(tag_rows(schema, {BRANCH: text}))
 
 
@@ -167,7 +167,7 @@ def _share(draft: Draft, table: TableId, change: ShareFiles, twins: dict[int, Tw
             if draft.connection.execute(is_there).first() is not None:
                 made = replace(known, since=draft.id, block=block)
     draft.end(tables.tag, object_id=[twin], key=[TWIN])
-    draft.begin(tag_rows(twin, {TWIN: twin_text(made)}))
+    draft.begin(tag_rows(twin, {TWIN: STORED_TWIN.write(made)}))
     twins[twin] = made
     _reserve(draft, table, block)
     draft.has_stats_change = True
@@ -191,7 +191,9 @@ def _go_on_with(draft: Draft, source: TableVersion, table: TableId) -> None:
         if source.id in branch.tables and schema not in others:
             begun = tuple(table if n == source.id else n for n in branch.tables)
             draft.end(tables.tag, object_id=[schema], key=[BRANCH])
-            draft.begin(tag_rows(schema, {BRANCH: branch_text(replace(branch, tables=begun))}))
+            draft.begin(
+                tag_rows(schema, {BRANCH: STORED_BRANCH.write(replace(branch, tables=begun))})
+            )
 
 
 def _is_as_at(draft: Draft, table: TableVersion, base: int) -> bool:
@@ -233,7 +235,7 @@ def _take(draft: Draft, change: TakeFiles, twins: dict[int, Twin]) -> None:
 
 def _mark_twin(draft: Draft, twin: TableId, known: Twin) -> None:
     draft.end(tables.tag, object_id=[twin], key=[TWIN])
-    draft.begin(tag_rows(twin, {TWIN: twin_text(known)}))
+    draft.begin(tag_rows(twin, {TWIN: STORED_TWIN.write(known)}))
     # Processes that keep the table must learn it.
     draft.has_schema_change = draft.has_stats_change = True
 

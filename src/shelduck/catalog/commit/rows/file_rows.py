@@ -55,7 +55,11 @@ def insert_files(
     Three statements, and layouts at the end of the commit.
     """
     draft.insert(tables.data_file, rows)
-    stats = [row for table, number, file in files for row in stats_rows(draft, table, number, file)]
+    stats = [
+        {"data_file_id": number, "table_id": table, **s._asdict(), "extra_stats": None}
+        for table, number, file in files
+        for s in kept_stats(draft, table, file.stats)
+    ]
     draft.insert(tables.file_column_stats, stats)
     values = [
         {
@@ -185,16 +189,6 @@ def kept_stats(draft: Draft, table: TableId, stats: Sequence[ColumnStats]) -> Se
         return stats
     return [
         s.without_bounds._replace(contains_nan=None) if s.column_id in skipped else s for s in stats
-    ]
-
-
-def stats_rows(
-    draft: Draft, table: TableId, number: int, file: NewDataFile
-) -> list[dict[str, Any]]:
-    """Return the rows of a data file's statistics, one for each column that has some."""
-    return [
-        {"data_file_id": number, "table_id": table, **s._asdict(), "extra_stats": None}
-        for s in kept_stats(draft, table, file.stats)
     ]
 
 

@@ -86,13 +86,11 @@ def few_data_files(
         return None
     queries.require_file_rows(rows)
     rows.sort(key=itemgetter(0))
-    of_mappings, of_layouts = _others(rows, 7), _others(rows, 11)
     deletes: Iterable[Any] = ()
     if known.has_delete_files:
         query = queries.delete_files_at(table.id, at)
         deletes = connection.execute(_among(query, queries.t_delete.c.data_file_id, ids)).all()
-    layouts = connection.execute(queries.layouts(of_layouts)).all() if of_layouts else ()
-    beside = _Beside(known, deletes, layouts, name_mappings(connection, of_mappings))
+    beside = known, deletes, _layout_rows(connection, rows)
     return _complete(connection, table, rows, beside, ids)
 
 
@@ -114,35 +112,28 @@ def files_at_once(
     if not rows:
         return [], known
     rows.sort(key=lambda row: row.data_file_id)
-    mappings = name_mappings(connection, _others(rows, 7))
-    beside = _Beside(known, found["deletes"], found["layouts"], mappings)
+    beside = known, found["deletes"], found["layouts"]
     return _complete(connection, table, rows, beside, None), known
-
-
-class _Beside(NamedTuple):
-    """Facts of the catalog about the files of a table, beside their own rows."""
-
-    holdings: Holdings
-    deletes: Iterable[Any]
-    layouts: Iterable[Any]
-    mappings: Mapping[int, NameMapping]
 
 
 def _complete(
     connection: sa.Connection,
     table: TableVersion,
     rows: Sequence[Any],
-    beside: _Beside,
+    beside: tuple[Holdings, Iterable[Any], Iterable[Any]],
     ids: Collection[int] | None,
 ) -> list[DataFile]:
+    """Return the files for their rows; beside are the holdings, and rows of deletes and layouts."""
+    holdings, deletes, layouts = beside
     inlined = queries.inlined_delete_table(table.id)
-    has_positions = inlined in beside.holdings.present
+    mappings = name_mappings(connection, {row[7] for row in rows})
+    has_positions = inlined in holdings.present
     known = _Known(
-        _delete_files(table, beside.deletes),
+        _delete_files(table, deletes),
         _inlined_deletes(connection, inlined, table.snapshot.id) if has_positions else {},
-        _layouts(beside.layouts),
-        beside.mappings,
-        _values_of_keys(connection, table, rows, beside.mappings, ids),
+        _layouts(layouts),
+        mappings,
+        _values_of_keys(connection, table, rows, mappings, ids),
     )
     files = _files(table, rows, known)
     if ids is None and (known.deletes or known.positions):
@@ -163,16 +154,16 @@ def data_files_of(
     query = queries.every_data_file(table.id, with_layouts=bool(present))
     rows = connection.execute(_among(query, queries.t_file.c.data_file_id, ids)).all()
     queries.require_file_rows(rows)
-    of_mappings, of_layouts = _others(rows, 7), _others(rows, 11)
-    layouts = _layouts(connection.execute(queries.layouts(of_layouts)) if of_layouts else ())
-    mappings = name_mappings(connection, of_mappings)
+    layouts = _layouts(_layout_rows(connection, rows))
+    mappings = name_mappings(connection, {row[7] for row in rows})
     values = _values_of_keys(connection, table, rows, mappings, ids)
     return _files(table, rows, _Known({}, {}, layouts, mappings, values))
 
 
-def _others(rows: Iterable[Any], place: int) -> set[int]:
-    """Return the ids of other rows that rows of `queries.every_data_file` name in a column."""
-    return set(map(itemgetter(place), rows)) - {None}
+def _layout_rows(connection: sa.Connection, rows: Iterable[Any]) -> Sequence[Any]:
+    """Ask for the layouts that rows of `queries.every_data_file` name."""
+    ids = {row[11] for row in rows} - {None}
+    return connection.execute(queries.layouts(ids)).all() if ids else ()
 
 
 def _require_deletable(
@@ -333,9 +324,7 @@ def _delete_files(table: TableVersion, rows: Iterable[Any]) -> dict[int, DeleteF
                 f"data file {number} of {table.full_name} has two delete files,"
                 f" {found[number].path!r} and {path!r}, at snapshot {table.snapshot.id}"
             )
-        place = file_place(table, path, is_relative)
-        if key is not None:
-            place = sealed(table, place, key)
+        place = sealed_place(table, path, is_relative, key)
         later = is_later(delete_id, table.snapshot)
         found[number] = DeleteFile(place, shape, count, delete_id, later)
     return found
@@ -346,6 +335,12 @@ def delete_format(table: TableVersion, path: str, kind: str) -> str:
     if kind.lower() not in ("parquet", "puffin"):
         raise _unreadable(table, path, kind)
     return kind.lower()
+
+
+def sealed_place(table: TableVersion, path: str, is_relative: object, key: str | None) -> str:
+    """Return `file_place`, with the key of the file if it has one."""
+    place = file_place(table, path, is_relative)
+    return place if key is None else sealed(table, place, key)
 
 
 def sealed(table: TableVersion, place: str, key: str) -> SealedPath:

@@ -117,15 +117,21 @@ def deletes_of_files(
         rows = connection.execute(queries.delete_files_at(table.id, at))
         ids = ((row.data_file_id, row.delete_file_id) for row in rows)
         stored = {n: seen_id(d, is_later=is_later(d, table.snapshot)) for n, d in ids}
-    inlined: Counter[int] = Counter()
-    if known.has_positions:
-        name = queries.inlined_delete_table(table.id)
-        positions = connection.execute(queries.inlined_deletes_at(name, at))
-        inlined.update(number for number, _ in {(row[0], row[1]) for row in positions})
+    inlined = dead_in_catalog(connection, table) if known.has_positions else Counter[int]()
     return {
         number: DeletesSeen(stored.get(number), inlined[number])
         for number in stored.keys() | inlined.keys()
     }
+
+
+def dead_in_catalog(connection: sa.Connection, table: TableVersion) -> Counter[int]:
+    """Count the deleted rows that the table of `queries.inlined_deletes` lists, by data file.
+
+    A position may be there twice: two processes may have written it.
+    """
+    name = queries.inlined_delete_table(table.id)
+    rows = connection.execute(queries.inlined_deletes_at(name, table.snapshot.id))
+    return Counter(number for number, _ in {(row.file_id, row.row_id) for row in rows})
 
 
 def whole_number_bounds(
