@@ -26,17 +26,7 @@ from shelduck.model.files.readable import How, reading, reads_right
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import is_write_directory
-from shelduck.model.types.data_types import (
-    FLOATS,
-    DataType,
-    Decimal,
-    Leaf,
-    List,
-    Map,
-    Member,
-    Primitive,
-    Struct,
-)
+from shelduck.model.types.data_types import FLOATS, DataType, Decimal, Leaf, Member, Primitive
 
 _NO_VALUES = ("interval", "time_ns", "unknown")
 
@@ -65,17 +55,13 @@ class Node:
     @property
     def read_type(self) -> DataType:
         """Return the type with which this node's column is read; the node must be in the file."""
-        if self.field.is_leaf:
+        if not isinstance(self.field.shape, Kind):
             assert self.read is not None
             return self.read
-        types = [(c.name, c.read_type) for c in self.children if c.is_read]
+        members = [Member(c.name or "", c.read_type) for c in self.children if c.is_read]
         if self.witness is not None:
-            types.append(self.witness)
-        if self.field.shape is Kind.STRUCT:
-            return Struct(tuple(Member(name or "", t) for name, t in types))
-        if self.field.shape is Kind.LIST:
-            return List(types[0][1])
-        return Map(types[0][1], types[1][1])
+            members.append(Member(*self.witness))
+        return self.field.shape.type_of(members)
 
     @property
     def is_read(self) -> bool:
@@ -262,13 +248,9 @@ def _own_type(stored: PhysicalField) -> DataType | None:
         return stored.shape if reads_right(stored, stored.shape) else None
     parts = [(c.name, _own_type(c)) for c in stored.children]
     known = [Member(name, kind) for name, kind in parts if kind is not None]
-    if stored.shape is Kind.STRUCT:
-        return Struct(tuple(known)) if known else None
-    if len(known) < len(parts):
+    if not known or (stored.shape is not Kind.STRUCT and len(known) < len(parts)):
         return None
-    if stored.shape is Kind.LIST:
-        return List(known[0].type)
-    return Map(known[0].type, known[1].type)
+    return stored.shape.type_of(known)
 
 
 def refuse_unreadable(field: Field) -> None:

@@ -34,11 +34,8 @@ from shelduck.model.types.data_types import (
     DataType,
     Decimal,
     Leaf,
-    List,
-    Map,
     Member,
     Primitive,
-    Struct,
     Text,
     parse_type,
     type_text,
@@ -270,15 +267,11 @@ def _with_type(field: Field, below: Path, wanted: DataType) -> DataType:
     if not below:
         return wanted
     name = below[0].lower()
-    parts = [
+    assert isinstance(field.shape, Kind)
+    return field.shape.type_of(
         Member(c.name, _with_type(c, below[1:], wanted) if c.name.lower() == name else c.type)
         for c in field.children
-    ]
-    if field.shape is Kind.LIST:
-        return List(parts[0].type)
-    if field.shape is Kind.MAP:
-        return Map(parts[0].type, parts[1].type)
-    return Struct(tuple(parts))
+    )
 
 
 def kept_parts(old: Field, new: Field) -> Iterator[tuple[Field, Field]]:

@@ -16,6 +16,7 @@ from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.text.names import quote_name, quote_text, require_storable
 from shelduck.model.types.data_types import (
     DataType,
+    Decimal,
     Leaf,
     List,
     Map,
@@ -23,6 +24,7 @@ from shelduck.model.types.data_types import (
     Primitive,
     Struct,
     Text,
+    members_of,
 )
 
 FieldId = NewType("FieldId", int)
@@ -43,7 +45,15 @@ class Kind(Enum):
     def __str__(self) -> str:
         return self.value
 
+    def type_of(self, members: Iterable[Member]) -> DataType:
+        """Return the type of this kind with these members; only those of structs need names."""
+        if self is Kind.STRUCT:
+            return Struct(tuple(members))
+        types = [member.type for member in members]
+        return List(*types) if self is Kind.LIST else Map(*types)
 
+
+_KINDS: dict[type, Kind] = {Struct: Kind.STRUCT, List: Kind.LIST, Map: Kind.MAP}
 # Columns that scans, changes of rows and files have beside those of a table begin with these.
 _RESERVED = ("__shelduck_", "_ducklake_internal_")
 _SPENT = "__shelduck_spent"
@@ -91,13 +101,10 @@ class Field:
         """Return the type without ids, with the comments of the fields below."""
         if not isinstance(self.shape, Kind):
             return self.shape
-        parts = [c.commented(comments) for c in self.children]
-        if self.shape is Kind.STRUCT:
-            pairs = zip(self.children, parts, strict=True)
-            return Struct(
-                tuple(Member(c.name, t, c.nullable, comments.get(c.id)) for c, t in pairs)
-            )
-        return List(*parts) if self.shape is Kind.LIST else Map(*parts)
+        return self.shape.type_of(
+            Member(c.name, c.commented(comments), c.nullable, comments.get(c.id))
+            for c in self.children
+        )
 
     @property
     def is_leaf(self) -> bool:
@@ -361,23 +368,14 @@ def new_field(name: str, data_type: DataType, next_id: int, *, nullable: bool = 
         raise InvalidRequest("the name of a column is empty")
     require_storable("column", name)
     require_free_name(name)
-    parts = _parts(data_type)
     children: list[Field] = []
     below = next_id + 1
-    for member in parts:
+    for member in members_of(data_type):
         # DuckLake knows NOT NULL of columns only.
         child = new_field(member.name, member.type, below)
         below += sum(1 for _ in child.walk())
         children.append(child)
-    shape: Leaf | Kind
-    if isinstance(data_type, Struct):
-        shape = Kind.STRUCT
-    elif isinstance(data_type, List):
-        shape = Kind.LIST
-    elif isinstance(data_type, Map):
-        shape = Kind.MAP
-    else:
-        shape = data_type
+    shape = data_type if isinstance(data_type, Primitive | Decimal) else _KINDS[type(data_type)]
     return Field(FieldId(next_id), name, shape, tuple(children), nullable, order=next_id)
 
 
@@ -386,7 +384,7 @@ def comments_below(made: Field, data_type: DataType) -> dict[FieldId | None, str
 
     Fields that only one of them has are left out.
     """
-    pairs = [(made.child(member.name), member) for member in _parts(data_type)]
+    pairs = [(made.child(member.name), member) for member in members_of(data_type)]
     both = [(child, member) for child, member in pairs if child is not None]
     return comments_of([child for child, _ in both], [member for _, member in both])
 
@@ -465,16 +463,6 @@ def new_schema(columns: list[Member]) -> Schema:
         next_id += sum(1 for _ in made.walk())
         fields.append(made)
     return Schema(tuple(fields))
-
-
-def _parts(data_type: DataType) -> tuple[Member, ...]:
-    if isinstance(data_type, Struct):
-        return data_type.members
-    if isinstance(data_type, List):
-        return (Member("element", data_type.element),)
-    if isinstance(data_type, Map):
-        return (Member("key", data_type.key), Member("value", data_type.value))
-    return ()
 
 
 def _replaced(fields: tuple[Field, ...], path: Path, new: Field | None) -> tuple[Field, ...]:

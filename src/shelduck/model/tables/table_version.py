@@ -20,7 +20,7 @@ from shelduck.model.tables.schema import (
     path_text,
 )
 from shelduck.model.text.names import Shown, quote_name, schema_names, schema_text, shown_schema
-from shelduck.model.types.data_types import DataType, Leaf, List, Map, Primitive, Struct
+from shelduck.model.types.data_types import DataType, Leaf, Map, Primitive, members_of
 from shelduck.model.types.promotions import NOT_WRITTEN
 
 DEFAULT_SCHEMA = "main"
@@ -204,24 +204,16 @@ def is_writable(leaf: Leaf) -> bool:
 
 def unwritable_parts(data_type: DataType, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Yield the parts of a type whose values Spark cannot write, and why."""
-    match data_type:
-        case Primitive():
-            if str(data_type) == "null":
-                yield path, "Spark writes no VOID; give the column a type (ALTER COLUMN … TYPE)"
-            elif not is_writable(data_type):
-                yield path, f"Spark has no data type that preserves the values of {data_type}"
-        case Struct(members):
-            for member in members:
-                yield from unwritable_parts(member.type, (*path, member.name))
-        case List(element):
-            yield from unwritable_parts(element, (*path, "element"))
-        case Map(key, value):
-            if holds_map(key):
-                yield (*path, "key"), "Spark does not support maps in the keys of a map"
-            yield from unwritable_parts(key, (*path, "key"))
-            yield from unwritable_parts(value, (*path, "value"))
-        case _:
-            pass
+    if isinstance(data_type, Primitive):
+        if str(data_type) == "null":
+            yield path, "Spark writes no VOID; give the column a type (ALTER COLUMN … TYPE)"
+        elif not is_writable(data_type):
+            yield path, f"Spark has no data type that preserves the values of {data_type}"
+        return
+    if isinstance(data_type, Map) and holds_map(data_type.key):
+        yield (*path, "key"), "Spark does not support maps in the keys of a map"
+    for member in members_of(data_type):
+        yield from unwritable_parts(member.type, (*path, member.name))
 
 
 def why_not_written(columns: Iterable[Field], table: str) -> str | None:
@@ -246,12 +238,4 @@ def require_writable(columns: Iterable[Field], table: str, what: str) -> None:
 
 def holds_map(data_type: DataType) -> bool:
     """Return whether a type is a map, or contains one."""
-    match data_type:
-        case Map():
-            return True
-        case List(element):
-            return holds_map(element)
-        case Struct(members):
-            return any(holds_map(m.type) for m in members)
-        case _:
-            return False
+    return isinstance(data_type, Map) or any(holds_map(m.type) for m in members_of(data_type))

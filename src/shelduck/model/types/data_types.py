@@ -170,6 +170,19 @@ Leaf = Primitive | Decimal
 DataType = Primitive | Decimal | Struct | List | Map
 
 
+def members_of(data_type: DataType) -> tuple[Member, ...]:
+    """Return the parts of a type, with DuckLake's names for those of lists and maps."""
+    match data_type:
+        case Struct(members):
+            return members
+        case List(element):
+            return (Member("element", element),)
+        case Map(key, value):
+            return (Member("key", key), Member("value", value))
+        case _:
+            return ()
+
+
 def ducklake_type(text: str) -> Leaf:
     """Return the leaf type that a ``ducklake_column.column_type`` names.
 
@@ -219,20 +232,14 @@ def declared_type(text: str, *, ntz: bool = False) -> DataType:
     return found
 
 
-def _parts_of(data_type: DataType) -> Iterator[Member | Leaf]:
-    """Yield the fields of structs and the leaves at any depth."""
-    match data_type:
-        case Struct(members):
-            for member in members:
-                yield member
-                yield from _parts_of(member.type)
-        case List(element):
-            yield from _parts_of(element)
-        case Map(key, value):
-            yield from _parts_of(key)
-            yield from _parts_of(value)
-        case Primitive() | Decimal():
-            yield data_type
+def _parts_of(data_type: DataType) -> Iterator[Member | DataType]:
+    """Yield the members and the leaves at any depth."""
+    members = members_of(data_type)
+    for member in members:
+        yield member
+        yield from _parts_of(member.type)
+    if not members:
+        yield data_type
 
 
 def type_text(data_type: DataType) -> str:
