@@ -156,31 +156,17 @@ def table_of_id(unit: UnitOfWork, known: TableVersion) -> TableVersion:
 
 
 def _same_table(unit: UnitOfWork, name: TableName, known: TableVersion) -> TableVersion | None:
-    try:
-        found = unit.workspace.table(name)
-    except NotFound:
-        return None
-    return found if found.id == known.id else None
+    found = unit.workspace.find_table(name)
+    return found if found is not None and found.id == known.id else None
 
 
 def require_checked(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> None:
-    """Raise InvalidRequest if a column that becomes NOT NULL holds a NULL."""
-    if plan.checks_null:
-        staged = unit.workspace.staged_rows(table)
-        _require_no_null(unit.state, table, plan.checks_null, staged)
-
-
-def _require_no_null(
-    state: LakeState,
-    table: TableVersion,
-    column_ids: Collection[FieldId],
-    staged: StagedRows | None,
-) -> None:
-    """Raise InvalidRequest if a row holds NULL in one of these top-level columns.
+    """Raise InvalidRequest if a column that becomes NOT NULL holds a NULL.
 
     If every file has statistics that count no NULL, they answer; otherwise a Spark query does.
     """
-    suspects = _suspects(state.store, table, column_ids, staged)
+    state, staged = unit.state, unit.workspace.staged_rows(table)
+    suspects = _suspects(state.store, table, plan.checks_null, staged) if plan.checks_null else []
     if not suspects:
         return
     names = [field.name for field in suspects]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from shelduck.catalog.read.files.numbers import deletes_of_files
 from shelduck.catalog.read.files.outside import UnprovenFile, files_unproven
@@ -211,9 +212,6 @@ class _Looking:
     connection: Connection
     table: TableVersion
     known: Holdings
-    _histories: list[InlinedHistory] | None = None
-    _dead: set[int] | None = None
-    _versions: list[ColumnVersion] | None = None
 
     def proof(self, shadow: Shadow, fits: Fitting) -> ColumnProof:
         """Return what is proven about one column."""
@@ -244,17 +242,23 @@ class _Looking:
         first = shadow.old.initial_default
         if not is_narrower(fits.source, fits.target) or not (first is None or fits.holds(first)):
             return False
-        if self._versions is None:
-            self._versions = column_versions(self.connection, self.table.id)
-        had = {v.type for v in self._versions if v.id == shadow.old.id}
+        had = {v.type for v in self.versions if v.id == shadow.old.id}
         return all(reads_alike(ducklake_type(text), fits.target) for text in had)
 
-    @property
+    @cached_property
     def dead(self) -> set[int]:
         """The files with deleted rows: a bound may be one of them."""
-        if self._dead is None:
-            self._dead = set(deletes_of_files(self.connection, self.table, self.known))
-        return self._dead
+        return set(deletes_of_files(self.connection, self.table, self.known))
+
+    @cached_property
+    def histories(self) -> list[InlinedHistory]:
+        """The rows that the catalog has, those that ended too."""
+        return inlined_history(self.connection, self.table, self.known)
+
+    @cached_property
+    def versions(self) -> list[ColumnVersion]:
+        """Every version of the table's columns."""
+        return column_versions(self.connection, self.table.id)
 
     def _bounds(self, file: UnprovenFile, fits: Fitting) -> FileBounds:
         trusted = file.mapping_id is None
@@ -264,10 +268,8 @@ class _Looking:
 
     def _rows(self, shadow: Shadow, fits: Fitting) -> tuple[int, int, list[str]]:
         """Return how many rows the catalog has, how many fit, and live values that do not."""
-        if self._histories is None:
-            self._histories = inlined_history(self.connection, self.table, self.known)
         count, held, bad = 0, 0, list[str]()
-        for history in self._histories:
+        for history in self.histories:
             place = next(
                 (n for n, f in enumerate(history.rows.columns) if f.id == shadow.old.id), None
             )

@@ -57,6 +57,10 @@ _FILES = ("maxFilesPerTrigger", "streaming-max-files-per-micro-batch")
 _ENDS = ("endingVersion", "endingTimestamp")
 
 
+def _wrong(told: str) -> InvalidRequest:
+    return InvalidRequest(told, about="option")
+
+
 def refuse_others(given: Mapping[str, str], known: tuple[str, ...], what: str) -> None:
     """Raise InvalidRequest for an option that is not among the known ones, and name it."""
     lowered = {name.lower() for name in known}
@@ -65,9 +69,8 @@ def refuse_others(given: Mapping[str, str], known: tuple[str, ...], what: str) -
             continue
         instead = _INSTEAD.get(name.lower())
         listed = f"known options: {', '.join(known)}" if known else "there are no options"
-        raise InvalidRequest(
-            f"{what} does not support the option {name!r}; {instead or f'leave it out ({listed})'}",
-            about="option",
+        raise _wrong(
+            f"{what} does not support the option {name!r}; {instead or f'leave it out ({listed})'}"
         )
 
 
@@ -84,7 +87,7 @@ def is_true(value: object, name: str) -> bool:
     """Return the value of an option that is true or false."""
     text = str(value).strip().lower()
     if text not in ("true", "false"):
-        raise InvalidRequest(f"option {name} must be true or false, not {value!r}", about="option")
+        raise _wrong(f"option {name} must be true or false, not {value!r}")
     return text == "true"
 
 
@@ -184,9 +187,7 @@ def changes_wanted(wanted: ChangesWanted, given: Mapping[str, str], what: str) -
     refuse_others(given, (_MODE, _UPDATES), what)
     mode = (option_value(given, _MODE) or _MODES[0]).strip()
     if mode.lower() not in [known.lower() for known in _MODES]:
-        raise InvalidRequest(
-            f"option {_MODE} must be one of {', '.join(_MODES)}, not {mode!r}", about="option"
-        )
+        raise _wrong(f"option {_MODE} must be one of {', '.join(_MODES)}, not {mode!r}")
     updates = is_true(option_value(given, _UPDATES) or "false", _UPDATES)
     return replace(wanted, net=mode.lower() == _NET.lower(), updates=updates)
 
@@ -196,7 +197,7 @@ def changes_asked(given: Mapping[str, str], what: str) -> ChangesWanted:
     values = {name.lower(): value for name, value in given.items()}
     start, end = _one(values, _STARTS), _one(values, _ENDS)
     if start is None:
-        raise InvalidRequest(f"{what} needs {' or '.join(_STARTS)}", about="option")
+        raise _wrong(f"{what} needs {' or '.join(_STARTS)}")
     excludes = [not is_true(option_value(given, name) or "true", name) for name in _INCLUDES]
     wanted = ChangesWanted(_end(*start), None if end is None else _end(*end), *excludes)
     ranges = [name.lower() for name in _RANGES]
@@ -211,11 +212,10 @@ def _streamed(given: Mapping[str, str], what: str) -> tuple[dict[str, str], Chan
     starts = any(option_value(asked, name) is not None for name in _STARTS)
     wanted = changes_asked(asked if starts else asked | {_STARTS[0]: "0"}, what)
     if wanted.net or wanted.end is not None:
-        raise InvalidRequest(
+        raise _wrong(
             f"{what} passes on every change, and has no end; leave out"
             f" {f'{_MODE} {_NET}' if wanted.net else ' and '.join(_ENDS)}, or use"
-            " spark.read.changes",
-            about="option",
+            " spark.read.changes"
         )
     if starts and isinstance(wanted.start, int):
         found[_STARTS[0]] = str(wanted.start + wanted.excludes_start)
@@ -239,30 +239,24 @@ def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
     if feed is None or not is_true(feed[1], feed[0]):
         for found in (start, end):
             if found is not None:
-                raise InvalidRequest(
+                raise _wrong(
                     f"{what}: {found[0]} applies only to a change feed; add"
-                    ' .option("readChangeFeed", "true")',
-                    about="option",
+                    ' .option("readChangeFeed", "true")'
                 )
         if version is not None and time is not None:
-            raise InvalidRequest(
-                f"{what}: use either {version[0]} or {time[0]}, not both", about="option"
-            )
+            raise _wrong(f"{what}: use either {version[0]} or {time[0]}, not both")
         return ReadOptions(
             None if version is None else _version(*version),
             None if time is None else _moment(*time),
         )
     for found in (version, time):
         if found is not None:
-            raise InvalidRequest(
+            raise _wrong(
                 f"{what}: a change feed is read from startingVersion to endingVersion; leave out"
-                f" {found[0]}",
-                about="option",
+                f" {found[0]}"
             )
     if start is None:
-        raise InvalidRequest(
-            f"{what}: a change feed needs startingVersion or startingTimestamp", about="option"
-        )
+        raise _wrong(f"{what}: a change feed needs startingVersion or startingTimestamp")
     return ReadOptions(changes=(_end(*start), None if end is None else _end(*end)))
 
 
@@ -314,7 +308,7 @@ def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
     files = _one(values, _FILES)
     limit = 0 if files is None else _whole(*files)
     if files is not None and not limit:
-        raise InvalidRequest(f"option {files[0]} must be at least 1", about="option")
+        raise _wrong(f"option {files[0]} must be at least 1")
     found = StreamOptions(
         version,
         timestamp,
@@ -327,9 +321,8 @@ def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
         form,
     )
     if found.changes and (found.skips_changes or found.ignores_deletes):
-        raise InvalidRequest(
-            f"{what}: a change feed has all changes; leave out {_SKIPS[0]} and {_IGNORES[0]}",
-            about="option",
+        raise _wrong(
+            f"{what}: a change feed has all changes; leave out {_SKIPS[0]} and {_IGNORES[0]}"
         )
     return found
 
@@ -341,19 +334,14 @@ def _is_set(values: Mapping[str, str], names: tuple[str, ...]) -> bool:
 
 def _follows(text: str) -> bool:
     if text.strip().lower() not in ("fail", "follow"):
-        raise InvalidRequest(
-            f"option {ON_SCHEMA_CHANGE} must be 'fail' or 'follow', not {text!r}", about="option"
-        )
+        raise _wrong(f"option {ON_SCHEMA_CHANGE} must be 'fail' or 'follow', not {text!r}")
     return text.strip().lower() == "follow"
 
 
 def _one(values: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] | None:
     found = [(name, values[name.lower()]) for name in names if name.lower() in values]
     if len(found) > 1:
-        raise InvalidRequest(
-            f"{found[0][0]} and {found[1][0]} cannot be used together; leave one out",
-            about="option",
-        )
+        raise _wrong(f"{found[0][0]} and {found[1][0]} cannot be used together; leave one out")
     return found[0] if found else None
 
 
@@ -370,9 +358,7 @@ def _version(name: str, text: str) -> int | str:
 def _whole(name: str, text: str) -> int:
     number = whole_number(text.strip())
     if number is None:
-        raise InvalidRequest(
-            f"option {name} must be the id of a snapshot, not {text!r}", about="option"
-        )
+        raise _wrong(f"option {name} must be the id of a snapshot, not {text!r}")
     return number
 
 

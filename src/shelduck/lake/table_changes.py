@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.feed_files import (
@@ -19,7 +18,6 @@ from shelduck.catalog.read.feed_files import (
 from shelduck.catalog.read.inlined_rows import inlined_changes
 from shelduck.catalog.read.read import name_mappings
 from shelduck.catalog.running.job_rows import first_conversion
-from shelduck.engine.files.layouts import read_layouts
 from shelduck.engine.session import DataFrame
 from shelduck.errors import InvalidRequest, NotFound, ShelduckError, Unsupported
 from shelduck.lake.branch_names import twin_named
@@ -161,9 +159,7 @@ def look_up(state: LakeState, table: TableVersion, span: Span, snapshots: FeedSn
         files = feed_files(connection, table, span)
         mappings = name_mappings(connection, (f.file.mapping_id for f in files))
         came, went = inlined_changes(connection, table, span.first, span.last)
-    known = state.layouts.fill(
-        [f.file for f in files], partial(read_layouts, table=table.full_name)
-    )
+    known = state.layouts.fill([f.file for f in files], table.full_name)
     files = [replace(f, file=file) for f, file in zip(files, known, strict=True)]
     plan = plan_changes(span, snapshots, files)
     return Feed(table, plan, mappings, came, went, Pruner(state.store, table, knows_values=False))

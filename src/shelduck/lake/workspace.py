@@ -140,11 +140,15 @@ class Workspace:
         made = [w.current.name.lower() for w in works if w.original is None and not w.dropped]
         return word.lower() in made
 
+    def find_table(self, name: TableName) -> TableVersion | None:
+        """Return what `table` does, None if there is no such table."""
+        with suppress(NotFound):
+            return self.table(name)
+        return None
+
     def has_table(self, name: TableName) -> bool:
         """Return whether there is a table of this name."""
-        with suppress(NotFound):
-            return bool(self.table(name))
-        return False
+        return self.find_table(name) is not None
 
     def table_of(self, number: TableId) -> TableVersion | None:
         """Return a table by its id as this transaction left it, None if it is gone."""

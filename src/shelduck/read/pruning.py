@@ -92,17 +92,13 @@ class Pruner(FileSource):
         ranges = {} if len(group.files) <= self.by_id_up_to else asked.ranges
         with self._store.read() as connection:
             outside = files_outside(connection, self._table, ranges)
-            outside |= self._in_other_buckets(connection, group, asked)
-            files = [f for f in group.files if f.id not in outside]
-            return self._matching(connection, group, asked, files)
+            return self._matching(connection, group, asked, outside)
 
     def exactly(self, group: ScanGroup, filters: list[str]) -> set[int]:
         """Return the ids of those of a few files that may match all filters."""
         asked = self.asked(group, filters)
         with self._store.read() as connection:
-            outside = self._in_other_buckets(connection, group, asked)
-            files = [f for f in group.files if f.id not in outside]
-            return self._matching(connection, group, asked, files)
+            return self._matching(connection, group, asked, set())
 
     def asked(self, group: ScanGroup, filters: list[str]) -> Asked:
         """Return what filters ask of the columns of a group."""
@@ -204,10 +200,7 @@ class Pruner(FileSource):
     def parts(self, group: ScanGroup, filters: list[str]) -> Iterator[ScanGroup]:
         """Yield the files that may match all filters, as parts of the group."""
         kept = self(group, filters) if filters else None
-        if kept is None:
-            yield group
-            return
-        yield part_of(group, kept)
+        yield group if kept is None else part_of(group, kept)
 
     def _measured(
         self, part: ScanGroup, wanted: list[Measure], columns: set[FieldId], filters: list[str]
@@ -221,8 +214,10 @@ class Pruner(FileSource):
         return measured(part, wanted, stats)
 
     def _matching(
-        self, connection: read.Connection, group: ScanGroup, asked: Asked, files: list[DataFile]
+        self, connection: read.Connection, group: ScanGroup, asked: Asked, outside: set[int]
     ) -> set[int]:
+        outside |= self._in_other_buckets(connection, group, asked)
+        files = [f for f in group.files if f.id not in outside]
         stats = self._stats_of(connection, asked.columns, files)
         return matching_files(asked.predicate, group, stats, files)
 

@@ -251,7 +251,9 @@ def table_rows(
                 found = _listed(connection, store, table, known, large)
             if isinstance(found, LargeTable):
                 kept = memory.rows(connection, table, known)
-                return _of_large(store, table, found, kept)
+                _require_sizes(table, found.larger_than(_HUGE))
+                later = LaterFiles(found)
+                return TableRows(store, table, later, found.mappings, kept.rows, kept=kept)
             files = read.data_files(connection, table, known) if found is None else found
             mappings = read.name_mappings(connection, (f.mapping_id for f in files))
             kept = memory.rows(connection, table, known)
@@ -263,7 +265,7 @@ def table_rows(
         files = staged.over(table, files)
         mappings |= staged.mappings()
         inlined = tuple(staged.over_inlined(table, inlined))
-    filled = layouts.fill(files, partial(read_layouts, table=table.full_name))
+    filled = layouts.fill(files, table.full_name)
     return TableRows(store, table, tuple(filled), mappings, inlined, unsafe, kept=kept)
 
 
@@ -282,7 +284,7 @@ def some_rows(
             mappings |= read.name_mappings(connection, (f.mapping_id for f in found))
         files += found
     _require_sizes(table, files)
-    filled = layouts.fill(files, partial(read_layouts, table=table.full_name))
+    filled = layouts.fill(files, table.full_name)
     return TableRows(store, table, tuple(filled), mappings, ())
 
 
@@ -306,11 +308,6 @@ def _listed(
     if found is None:
         return None
     return ListedFiles(store, connection, table, known=known, lists=lists, files=found)
-
-
-def _of_large(store: Store, table: TableVersion, large: LargeTable, kept: KeptRows) -> TableRows:
-    _require_sizes(table, large.larger_than(_HUGE))
-    return TableRows(store, table, LaterFiles(large), large.mappings, kept.rows, kept=kept)
 
 
 def _require_sizes(table: TableVersion, files: Sequence[DataFile]) -> None:
@@ -399,15 +396,12 @@ class LayoutMemory:
         self._known: dict[int, Layout] = {}
         self._unrecorded: dict[int, Layout] = {}
 
-    def fill(
-        self,
-        files: Sequence[DataFile],
-        read_footers: Callable[[list[str], list[int]], list[Layout]],
-    ) -> list[DataFile]:
+    def fill(self, files: Sequence[DataFile], table: str) -> list[DataFile]:
         """Return the files with their layouts; read the footers of files with unknown layouts."""
         missing = [f for f in files if f.layout is None and f.id not in self._known]
         if missing:
-            found = read_footers([f.path for f in missing], [f.file_size_bytes for f in missing])
+            paths, sizes = [f.path for f in missing], [f.file_size_bytes for f in missing]
+            found = read_layouts(paths, sizes, table=table)
             learned = {f.id: layout for f, layout in zip(missing, found, strict=True)}
             with self._lock:
                 self._known.update(learned)

@@ -131,11 +131,8 @@ def exchange(state: LakeState, job: Job, table: TableVersion, worker: str) -> Co
 
 def is_taken(unit: UnitOfWork, base: TableVersion, name: str) -> bool:
     """Return whether a rollup name is taken: its table exists and was not left by a job."""
-    try:
-        found = unit.workspace.table(rollup_name(base, name))
-    except NotFound:
-        return False
-    return not _is_left(base, found)
+    found = unit.workspace.find_table(rollup_name(base, name))
+    return found is not None and not _is_left(base, found)
 
 
 def drop_unlisted(state: LakeState, job: Job) -> None:

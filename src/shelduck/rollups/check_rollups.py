@@ -11,7 +11,6 @@ from shelduck.catalog.commit.settled import forget_settled, settled_ahead
 from shelduck.catalog.databases.store import write_with_retries
 from shelduck.catalog.read.read import Connection
 from shelduck.engine.types import spark_type
-from shelduck.errors import NotFound
 from shelduck.lake.lookup import rows_of
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
@@ -97,11 +96,8 @@ def wrong_rollups(unit: UnitOfWork, name: TableName) -> Iterator[Problem]:
 
 
 def _rollup(unit: UnitOfWork, base: TableVersion, short: str) -> TableVersion | None:
-    try:
-        found = unit.workspace.table(rollup_name(base, short))
-    except NotFound:
-        return None
-    own = rollup_of(found)
+    found = unit.workspace.find_table(rollup_name(base, short))
+    own = None if found is None else rollup_of(found)
     return found if own is not None and own.base == base.uuid else None
 
 

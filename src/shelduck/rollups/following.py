@@ -308,11 +308,8 @@ def base_of(unit: UnitOfWork, table: TableVersion) -> TableVersion | None:
     if rollup is None:
         return None
     name = table.name.removesuffix(rollup_table("", rollup.name))
-    try:
-        found = unit.workspace.table(TableName(table.schema.name, name))
-    except NotFound:
-        return None
-    return found if found.uuid == rollup.base else None
+    found = unit.workspace.find_table(TableName(table.schema.name, name))
+    return found if found is not None and found.uuid == rollup.base else None
 
 
 def refresh(unit: UnitOfWork, base: TableVersion) -> int:

@@ -159,7 +159,8 @@ class _Fold:
         is_open = any(isinstance(c, SetPartitioning | ResetPartitioning) for c in clauses)
         self._partition = () if is_open else table.partition
         self.rules = ShapeRules()
-        if Feature.KEYS in table.features or any(map(_asks_for_keys, clauses)):
+        given = [clause for clause in clauses if isinstance(clause, Definition)]
+        if Feature.KEYS in table.features or any(one.key or one.aggregation for one in given):
             self.rules = SHAPE_RULES[Feature.KEYS](table, self._partition)
         self._waiting = WaitingNames(table.full_name)
         self._known = None if known is None else {c.clause: c for c in known}
@@ -195,22 +196,19 @@ class _Fold:
             self._waiting.finish()
         self.after, self.arrangement = self.rules.finish(self.after, self.arrangement)
         refuse_empty(self.after, name)
-        if CONSTRAINTS in self.after.properties:
-            known = self.table.properties
-            require_kept(self.after.properties, self.after.columns, self.table.columns, known, name)
-        if COMPUTED in self.after.properties:
-            columns = self.after.columns
-            before, converted = self.table.columns, {s.old.id for s in self.shadows}
-            properties = follow_columns(self.after.properties, columns, before, converted, name)
-            self.after = replace(self.after, properties=properties)
-        if self.after.columns.index.limited or LENGTHS in self.after.properties:
-            properties = with_lengths(self.after.properties, self.after.columns)
-            self.after = replace(self.after, properties=properties)
-        if COLUMN_STORAGE in self.after.properties:
-            properties = kept_storage(self.after.properties, self.after.columns, name)
+        columns, properties = self.after.columns, self.after.properties
+        if CONSTRAINTS in properties:
+            require_kept(properties, columns, self.table.columns, self.table.properties, name)
+        if COMPUTED in properties:
+            converted = {s.old.id for s in self.shadows}
+            properties = follow_columns(properties, columns, self.table.columns, converted, name)
+        if columns.index.limited or LENGTHS in properties:
+            properties = with_lengths(properties, columns)
+        if COLUMN_STORAGE in properties:
+            properties = kept_storage(properties, columns, name)
             if self.table.options.encrypted:
                 refuse_filters(properties, self.table.properties, name)
-            self.after = replace(self.after, properties=properties)
+        self.after = replace(self.after, properties=properties)
         if self.arrangement is not NO_ARRANGEMENT:
             types = {s.old.id: s.conversion.target for s in self.shadows}
             refuse_lost_keys(self.table, self.arrangement, self.after.columns, types)
@@ -407,10 +405,6 @@ class _Fold:
             properties=properties,
             next_id=max(self.after.next_id, last + 1),
         )
-
-
-def _asks_for_keys(change: TableChange) -> bool:
-    return isinstance(change, Definition) and bool(change.key or change.aggregation)
 
 
 def _refuse_shorter_keys(columns: Schema, change: DropColumn, table: str) -> None:

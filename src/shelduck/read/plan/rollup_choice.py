@@ -8,7 +8,7 @@ query filters, and among equals the one with the fewest rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shelduck.model.tables.rollup import Measure, Rollup
 from shelduck.model.tables.schema import FieldId
@@ -69,15 +69,8 @@ class RollupChoice:
     name: str
     groups: bool
     columns: Mapping[FieldId, FieldId]
-    reason: str
+    reason: str = ""
     measures: Mapping[MeasureKey, FieldId] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    groups: bool
-    columns: dict[FieldId, FieldId]
-    measures: dict[MeasureKey, FieldId]
 
 
 def choose(
@@ -88,20 +81,16 @@ def choose(
 ) -> RollupChoice | None:
     """Return what to read instead of a base, None to read the base."""
     base = (-_prefix(base_key_order, wanted), base_rows)
-    found: list[tuple[tuple[int, int], int, str, _Held]] = []
+    found: list[tuple[tuple[int, int], int, str, RollupChoice]] = []
     for one in candidates:
-        held = _held(one, wanted)
-        if held is not None:
+        choice = _choice(one, wanted)
+        if choice is not None:
             rank = (-_prefix(one.key_order, wanted), one.rows)
-            found.append((rank, len(one.rollup.columns), one.name, held))
+            found.append((rank, len(one.rollup.columns), one.name, choice))
     if not found:
         return None
-    rank, _, name, held = min(found, key=lambda each: each[:3])
-    if rank >= base:
-        return None
-    return RollupChoice(
-        name, held.groups, held.columns, _reason(name, held, rank, base), held.measures
-    )
+    rank, *_, choice = min(found, key=lambda each: each[:3])
+    return replace(choice, reason=_reason(choice, rank, base)) if rank < base else None
 
 
 def _prefix(key_order: Sequence[FieldId], wanted: Wanted) -> int:
@@ -113,7 +102,7 @@ def _prefix(key_order: Sequence[FieldId], wanted: Wanted) -> int:
     return len(key_order)
 
 
-def _held(candidate: Candidate, wanted: Wanted) -> _Held | None:
+def _choice(candidate: Candidate, wanted: Wanted) -> RollupChoice | None:
     plain: dict[FieldId, FieldId] = {}
     measures: dict[MeasureKey, FieldId] = {}
     for column in candidate.rollup.columns:
@@ -122,7 +111,7 @@ def _held(candidate: Candidate, wanted: Wanted) -> _Held | None:
         elif column.source is not None:
             plain.setdefault(column.source, column.id)
     if wanted.aggregates and (measures or not candidate.keeps_rows):
-        return _groups(plain, measures, wanted)
+        return _groups(candidate.name, plain, measures, wanted)
     if not candidate.keeps_rows:
         return None
     # A measure of one row is the value itself.
@@ -131,19 +120,18 @@ def _held(candidate: Candidate, wanted: Wanted) -> _Held | None:
         for (measure, source), column in measures.items()
         if source is not None and measure is not Measure.COUNT
     }
-    return _rows(values | plain, wanted)
-
-
-def _rows(columns: Mapping[FieldId, FieldId], wanted: Wanted) -> _Held | None:
-    needed = wanted.all_columns
+    columns, needed = values | plain, wanted.all_columns
     if not columns.keys() >= needed:
         return None
-    return _Held(groups=False, columns={c: columns[c] for c in needed}, measures={})
+    return RollupChoice(candidate.name, groups=False, columns={c: columns[c] for c in needed})
 
 
 def _groups(
-    plain: Mapping[FieldId, FieldId], measures: Mapping[MeasureKey, FieldId], wanted: Wanted
-) -> _Held | None:
+    name: str,
+    plain: Mapping[FieldId, FieldId],
+    measures: Mapping[MeasureKey, FieldId],
+    wanted: Wanted,
+) -> RollupChoice | None:
     if not plain.keys() >= wanted.columns:
         return None
     columns = {c: plain[c] for c in wanted.columns}
@@ -165,15 +153,15 @@ def _groups(
             columns[source] = plain[source]
         else:
             return None
-    return _Held(groups=True, columns=columns, measures=found)
+    return RollupChoice(name, groups=True, columns=columns, measures=found)
 
 
-def _reason(name: str, held: _Held, rank: tuple[int, int], base: tuple[int, int]) -> str:
-    what = "groups of the table's rows" if held.groups else "the table's rows"
+def _reason(choice: RollupChoice, rank: tuple[int, int], base: tuple[int, int]) -> str:
+    what = "groups of the table's rows" if choice.groups else "the table's rows"
     why = f"{rank[1]} rows instead of {base[1]}"
     if rank[0] < base[0]:
         why = (
             f"its sort order begins with {-rank[0]} filtered column(s), the table's with"
             f" {-base[0]}; {why}"
         )
-    return f"rollup {name} has {what}: {why}"
+    return f"rollup {choice.name} has {what}: {why}"

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from shelduck.engine.types import literal, micros_to_ntz, spark_type, text_to_value
 from shelduck.model.files.readable import How
 from shelduck.model.text.names import backticked
-from shelduck.model.types.data_types import Leaf
 from shelduck.model.types.literals import integer_range
 from shelduck.model.types.temporal import DAY_MICROS
 from shelduck.read.plan.scan_groups import (
@@ -85,7 +84,7 @@ def _converted(made: Convert, source: SparkColumn) -> SparkColumn:
     if how is How.CAST:
         return source.cast(spark_type(made.target))
     if how is How.CHECKED_CAST:
-        return _checked(source, made.target, made.where)
+        return _checked(source, made)
     if how is How.UUID_BYTES:
         return _unless(F.length(source) == 16, source, _dashed(F.lower(F.hex(source))), made)
     if how is How.UUID_TEXT:
@@ -110,9 +109,9 @@ def _converted(made: Convert, source: SparkColumn) -> SparkColumn:
     return F.timestamp_micros(days * DAY_MICROS)
 
 
-def _checked(source: SparkColumn, target: Leaf, where: str) -> SparkColumn:
-    found = source.try_cast(spark_type(target))
-    limits = integer_range(target)
+def _checked(source: SparkColumn, made: Convert) -> SparkColumn:
+    found = source.try_cast(spark_type(made.target))
+    limits = integer_range(made.target)
     fits = found.isNotNull()
     if limits is not None and limits[1] < 10**38:
         fits = (
@@ -122,29 +121,17 @@ def _checked(source: SparkColumn, target: Leaf, where: str) -> SparkColumn:
         )
     elif limits is not None and limits[0] == 0:
         fits = fits & (found >= F.lit(0))
-    return (
-        F.when(source.isNull(), F.lit(None))
-        .when(fits, found)
-        .otherwise(_refusal(source, target, where))
-    )
+    return _unless(fits, source, found, made)
 
 
 def _unless(
     fits: SparkColumn, source: SparkColumn, value: SparkColumn, made: Convert
 ) -> SparkColumn:
     """Return ``value`` if it fits; if not, and there is a message, an error."""
-    return (
-        F.when(source.isNull(), F.lit(None))
-        .when(fits, value)
-        .otherwise(_refusal(source, made.target, made.where))
-    )
-
-
-def _refusal(source: SparkColumn, target: Leaf, where: str) -> SparkColumn:
-    told = F.concat(
-        F.lit(f"Shelduck: {where}: "), source.cast("string"), F.lit(f" is not a value of {target}")
-    )
-    return F.raise_error(told).cast(spark_type(target))
+    told = (F.lit(f"Shelduck: {made.where}: "), F.lit(f" is not a value of {made.target}"))
+    refusal = F.raise_error(F.concat(told[0], source.cast("string"), told[1]))
+    refused = refusal.cast(spark_type(made.target))
+    return F.when(source.isNull(), F.lit(None)).when(fits, value).otherwise(refused)
 
 
 def _dashed(digits: SparkColumn) -> SparkColumn:
