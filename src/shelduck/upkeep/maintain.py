@@ -415,7 +415,8 @@ def _rewrites(facts: TableFacts) -> Iterable[DueStep]:
         ),
         (DueWork.COMPACT, facts.small, "many small files of similar size"),
     ):
-        tier = _full(tiers)
+        # The largest tier that is full; smaller files go along, because they cost little.
+        tier = max((t for t in tiers if t.full), key=lambda t: t.below, default=None)
         if tier is not None:
             yield DueStep(work, why, facts.id, tier.files, tier.bytes, tier.below)
     if len(facts.layouts) > LAYOUTS:
@@ -424,11 +425,6 @@ def _rewrites(facts: TableFacts) -> Iterable[DueStep]:
         files, size = sum(one.files for one in chosen), sum(one.bytes for one in chosen)
         ids = tuple(one.id for one in chosen)
         yield DueStep(DueWork.REWRITE, why, facts.id, files, size, layouts=ids)
-
-
-def _full(tiers: Sequence[Tier]) -> Tier | None:
-    """Return the largest tier that is full; smaller files go along, because they cost little."""
-    return max((t for t in tiers if t.full), key=lambda t: t.below, default=None)
 
 
 def _outdated(layouts: Sequence[LayoutFiles]) -> list[LayoutFiles]:

@@ -10,7 +10,7 @@ from typing import Any
 from shelduck.doors.sql.parse import pieces
 from shelduck.errors import Unsupported
 from shelduck.model.text.names import quote_text
-from shelduck.text.tokens.lexer import Token, TokenKind, tokenize
+from shelduck.text.tokens.lexer import Token, TokenKind, edited, tokenize
 from shelduck.text.tokens.parameters import with_parameters
 
 Evaluate = Callable[[str], Sequence[Any]]
@@ -117,7 +117,7 @@ def with_names(text: str, evaluate: Evaluate) -> str:
     if _IDENTIFIER.search(text) is None:
         return text
     tokens = tokenize(text)
-    found, last = [], 0
+    edits = []
     for n, token in enumerate(tokens):
         if token.key != "IDENTIFIER" or tokens[n + 1].key != "(":
             continue
@@ -127,9 +127,8 @@ def with_names(text: str, evaluate: Evaluate) -> str:
         if closing is None or (is_plain and closing <= n + 3 + (inside.key == ":")):
             continue
         start, end = inside.start, tokens[closing].start
-        found += [text[last:start], quote_text(str(evaluate(text[start:end])[0]))]
-        last = end
-    return "".join([*found, text[last:]])
+        edits.append((start, end, quote_text(str(evaluate(text[start:end])[0]))))
+    return edited(text, edits)
 
 
 def _at_top(tokens: Sequence[Token], word: str) -> int | None:

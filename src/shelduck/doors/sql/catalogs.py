@@ -12,7 +12,7 @@ from shelduck.lake.branch_names import may_be_twin
 from shelduck.model.text.names import inside
 from shelduck.objects.statement.show import ShowTables
 from shelduck.objects.statement.views import ShowViews
-from shelduck.text.tokens.lexer import TokenKind, tokenize
+from shelduck.text.tokens.lexer import TokenKind, edited, tokenize
 from shelduck.text.tokens.parts import (
     Call,
     Expression,
@@ -165,7 +165,7 @@ def without_catalog(text: str, lake: str) -> str:
     Only names of three parts are taken for names of tables.
     """
     tokens = [t for t in tokenize(text) if t.kind is not TokenKind.END]
-    found, last = [], 0
+    edits = []
     for n in range(len(tokens) - 4):
         catalog, *rest = tokens[n : n + 5]
         before = tokens[n - 1].key if n else ""
@@ -175,9 +175,8 @@ def without_catalog(text: str, lake: str) -> str:
             and before != "."
             and text[catalog.start : catalog.end].strip('`"').lower() == lake
         ):
-            found.append(text[last : catalog.start])
-            last = rest[1].start
-    return "".join([*found, text[last:]])
+            edits.append((catalog.start, rest[1].start, ""))
+    return edited(text, edits)
 
 
 def _owner_of_query(query: Query, names: LakeNames) -> str | None:

@@ -89,13 +89,6 @@ def relation_options(asked: FileRelation) -> dict[str, str]:
     return found | ({_WANTS_DELETED: "true"} if asked.wants_deleted else {})
 
 
-def id_rows(ids: Mapping[tuple[str, ...], int]) -> str:
-    """Return one row per field for ``FieldIds``: its id, then the names on the path to it."""
-    return "".join(
-        "\t".join((str(field_id), *map(_text, path))) + "\n" for path, field_id in ids.items()
-    )
-
-
 def texts(rows: str) -> list[str]:
     """Return the texts that Java sent, one in each row."""
     return [row for (row,) in field_rows(rows)]
@@ -243,7 +236,10 @@ class FileWriter:
         `shelduck.model.tables.held`, which it tells by the id of its field. Raises Unsupported
         for a name in whose place Spark would put a setting.
         """
-        option = id_rows(ids)
+        # One row per field for ``FieldIds``: its id, then the names on the path to it.
+        option = "".join(
+            "\t".join((str(field_id), *map(_text, path))) + "\n" for path, field_id in ids.items()
+        )
         check_settings(self.spark, option)
         return {"shelduck.field.ids": option}
 

@@ -105,7 +105,8 @@ def storage_failure(error: BaseException, path: str, what: str) -> StorageUnavai
     """
     if isinstance(error, ShelduckError):
         return None
-    text = _without_calls(str(error))
+    # Spark's errors end with the calls of Java, whose names mean nothing here.
+    text = "\n".join(line for line in str(error).splitlines() if not _CALL.match(line))
     if not split_address(path)[0]:
         if not isinstance(error, (OSError, *SparkError)):
             return None
@@ -142,11 +143,6 @@ def _first(meanings: Mapping[str, str], text: str, words: Mapping[str, str]) -> 
         if re.search(pattern, text, re.IGNORECASE):
             return meaning.format(**words)
     return None
-
-
-def _without_calls(text: str) -> str:
-    # Spark's errors end with the calls of Java, whose names mean nothing here.
-    return "\n".join(line for line in text.splitlines() if not _CALL.match(line))
 
 
 def _line(text: str) -> str:

@@ -21,7 +21,8 @@ def read_partition_keys(cursor: Cursor) -> tuple[PartitionBy, ...]:
     found: list[PartitionBy] = []
     seen: set[PartitionBy] = set()
     for key in chain.from_iterable(cursor.in_brackets(_key)):
-        if key not in seen or not _is_calendar(key):
+        # The keys that ``months(ts), days(ts)`` would give twice.
+        if key not in seen or key.transform.kind not in CALENDAR:
             found.append(key)
         seen.add(key)
     return tuple(found)
@@ -94,11 +95,6 @@ def _column(cursor: Cursor) -> str:
             "only top-level columns can be keys (quote a name that contains a dot)",
         )
     return path[0]
-
-
-def _is_calendar(key: PartitionBy) -> bool:
-    """Tell the keys that ``months(ts), days(ts)`` would give twice."""
-    return key.transform.kind in CALENDAR
 
 
 def read_doris_partitions(cursor: Cursor) -> tuple[PartitionBy, ...]:

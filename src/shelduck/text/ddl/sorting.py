@@ -15,7 +15,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import ResetSorting, SetSorting, SortKey
 from shelduck.model.text.names import backticked, double_quoted, quote_name
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.lexer import TokenKind, tokenize
+from shelduck.text.tokens.lexer import TokenKind, edited, tokenize
 from shelduck.text.tokens.trees import parse_tree
 
 _SAME_IN_BOTH = frozenset(
@@ -92,14 +92,14 @@ def is_column(expression: str) -> bool:
 
 def renamed(expression: str, old: str, new: str) -> str:
     """Return an expression of the catalog with a column's new name; the rest stays as it is."""
-    places = [
-        (node.this.meta["start"], node.this.meta["end"] + 1)
-        for node in _parsed(expression, "duckdb").find_all(exp.Column)
-        if node.name.lower() == old.lower()
-    ]
-    for start, end in sorted(places, reverse=True):
-        expression = expression[:start] + duckdb_name(new) + expression[end:]
-    return expression
+    return edited(
+        expression,
+        (
+            (node.this.meta["start"], node.this.meta["end"] + 1, duckdb_name(new))
+            for node in _parsed(expression, "duckdb").find_all(exp.Column)
+            if node.name.lower() == old.lower()
+        ),
+    )
 
 
 def sort_expression_for_spark(expression: str) -> str:

@@ -32,6 +32,7 @@ from shelduck.text.query.names_read import (
     numbered,
 )
 from shelduck.text.query.translate import CATALOG, OWN
+from shelduck.text.tokens.lexer import edited
 from shelduck.text.tokens.trees import parse_tree
 
 _QUOTED = {"spark": backticked, "duckdb": double_quoted}
@@ -80,8 +81,8 @@ def followed(text: str, dialect: str, find: Find, names: Sequence[str] = ()) -> 
     reader = _Reader(read, dialect, find)
     columns = reader.query(tree, {}, (), names)
     gone = tuple(dict.fromkeys(reader.gone))
-    text = reader.edited().replace(OWN, CATALOG)
-    return Followed(text, columns, gone, reader.has_new_types)
+    edits = ((*place, words) for place, words in reader.edits.items())
+    return Followed(edited(read, edits).replace(OWN, CATALOG), columns, gone, reader.has_new_types)
 
 
 class _Reader:
@@ -96,13 +97,6 @@ class _Reader:
         self.items: list[tuple[int, int]] | None = None
         # Names of fields that change, as far as the tables that were read tell.
         self.fields: set[str] = set()
-
-    def edited(self) -> str:
-        """Return the text with all edits."""
-        text = self.text
-        for (start, end), words in sorted(self.edits.items(), reverse=True):
-            text = text[:start] + words + text[end:]
-        return text
 
     def query(
         self,
@@ -286,7 +280,8 @@ class _Reader:
         if means is not None and means.columns == found.columns and not hides:
             return
         named_so = look_up([found.source.alias, *new], scopes, NameSide.AFTER)
-        if named_so is None or named_so.columns != found.columns or _is_in_star(node):
+        is_in_star = node.find_ancestor(exp.Star) is not None
+        if named_so is None or named_so.columns != found.columns or is_in_star:
             raise Unsupported(f"{node.sql(self.dialect)} would be another column then")
         at = parts[0].meta["start"]
         self.edits[at, at] = f"{self.quoted(found.source.alias)}."
@@ -449,10 +444,6 @@ def _aliased(node: exp.Expr, columns: Columns | None) -> Columns | None:
         ColumnNames(n, n, c.inside, c.has_new_type) for n, c in zip(names, columns, strict=False)
     ]
     return (*new, *columns[len(new) :])
-
-
-def _is_in_star(node: exp.Expr) -> bool:
-    return node.find_ancestor(exp.Star) is not None
 
 
 def _names_in(node: exp.Expr) -> list[exp.Expr]:

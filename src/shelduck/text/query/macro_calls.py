@@ -15,8 +15,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.view import MacroKind
 from shelduck.model.text.names import backticked, schema_names
 from shelduck.text.query.relations import CLAUSES, NO_ALIAS, find_relations
-from shelduck.text.query.rewriting import edited
-from shelduck.text.tokens.lexer import Token, TokenKind, name_of, tokenize
+from shelduck.text.tokens.lexer import Token, TokenKind, edited, name_of, tokenize
 from shelduck.text.tokens.trees import parse_tree
 
 _OPENING = ("(", "[", "{")
@@ -79,7 +78,7 @@ def expanded(text: str, macro_of: Lookup, inside: tuple[str, ...] = ()) -> str:
         start, end = tokens[call.first].start, tokens[call.last].end
         edits.append((start, end, body + _alias(text[start:end], tokens, call)))
         done = call.last
-    return edited(text, 0, len(text), edits) if edits else text
+    return edited(text, edits) if edits else text
 
 
 def qualified(text: str, schema: str, catalog: str | None = None, *, nests: bool = False) -> str:
@@ -100,7 +99,7 @@ def qualified(text: str, schema: str, catalog: str | None = None, *, nests: bool
             edits.append((found.start, found.start, words))
             if len(parts) == 1 and found.alias_at is not None:
                 edits.append((found.alias_at, found.alias_at, f" AS {backticked(parts[0])}"))
-    return edited(text, 0, len(text), edits)
+    return edited(text, edits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +284,7 @@ def _substituted(text: str, values: dict[str, str]) -> str:
         if value is not None:
             is_plain = len(tokenize(value)) == 2
             edits.append((token.start, token.end, value if is_plain else f"({value})"))
-    return edited(text, 0, len(text), edits)
+    return edited(text, edits)
 
 
 def _alias(call_text: str, tokens: Sequence[Token], call: _Call) -> str:

@@ -16,9 +16,8 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import backticked, double_quoted, schema_names, schema_word
 from shelduck.text.query.relations import find_relations
-from shelduck.text.query.rewriting import edited
 from shelduck.text.query.translate import CATALOG, OWN
-from shelduck.text.tokens.lexer import name_of, tokenize
+from shelduck.text.tokens.lexer import edited, name_of, tokenize
 from shelduck.text.tokens.trees import parse_tree
 
 _SCALAR = "SELECT "
@@ -88,7 +87,7 @@ def _moved(text: str, places: Iterable[_Place], move: Move, quoted: Callable[[st
         is_plain = schema == DEFAULT_SCHEMA and text[at.start : at.end].isidentifier()
         words = schema if is_plain else ".".join(map(quoted, schema_names(schema)))
         edits.append((at.start, at.end, f"{words}{at.behind}"))
-    return edited(text, 0, len(text), edits)
+    return edited(text, edits)
 
 
 def _spark_places(text: str) -> Iterator[_Place]:

@@ -11,13 +11,20 @@ from functools import cached_property
 from shelduck.model.text.names import backticked
 from shelduck.text.query.relations import QUERY_WORDS, Found, find_relations
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.lexer import Token, TokenKind, name_of, statements_of, string_of, tokenize
+from shelduck.text.tokens.lexer import (
+    Edit,
+    Token,
+    TokenKind,
+    edited,
+    name_of,
+    statements_of,
+    string_of,
+    tokenize,
+)
 from shelduck.text.tokens.parts import Expression, FunctionRelation, Query, Relation, Target
 
 Span = tuple[int, int]
 """Positions of tokens: the first, and the one behind the last."""
-_Edit = tuple[int, int, str]
-"""Where words begin and end in the text, and the words that come in their place."""
 
 
 class Rewriting:
@@ -82,7 +89,7 @@ class Rewriting:
         return self._cursor.tokens[first].start, self._cursor.tokens[behind - 1].end
 
     def _piece(
-        self, start: int, end: int, more: Sequence[_Edit] = ()
+        self, start: int, end: int, more: Sequence[Edit] = ()
     ) -> tuple[str, tuple[Relation, ...], tuple[FunctionRelation, ...]]:
         inside = self._inner[
             bisect_left(self._inner, start, key=_start) : bisect_left(self._inner, end, key=_start)
@@ -99,7 +106,7 @@ class Rewriting:
         first = bisect_left(self._edits, start, key=lambda edit: edit[0])
         behind = bisect_right(self._edits, end, key=lambda edit: edit[0])
         edits = [edit for edit in self._edits[first:behind] if edit[1] <= end]
-        text = edited(self._cursor.text, start, end, [*edits, *more])
+        text = edited(self._cursor.text, [*edits, *more], start, end)
         return text, tuple(relations), tuple(functions)
 
     @cached_property
@@ -147,7 +154,7 @@ class Rewriting:
         ]
 
     @cached_property
-    def _edits(self) -> list[_Edit]:
+    def _edits(self) -> list[Edit]:
         """The changes of the text but for stars, in the order of places."""
         aliases = {lowered: backticked(name) for lowered, name in self._aliases.items()}
         edits = [(use.start, use.end, aliases[use.parts]) for use in self._uses]
@@ -256,7 +263,7 @@ def _name_parts(tokens: list[Token], n: int, length: int) -> tuple[str, ...]:
     return tuple(name_of(t).lower() for t in names)
 
 
-def _variable_edits(tokens: list[Token]) -> list[_Edit]:
+def _variable_edits(tokens: list[Token]) -> list[Edit]:
     """Return where ``getvariable('x')`` stands, DuckDB's word for Spark's session variable x."""
     keys = [token.key for token in tokens]
     return [
@@ -270,16 +277,7 @@ def _variable_edits(tokens: list[Token]) -> list[_Edit]:
 
 def with_variables(text: str) -> str:
     """Return an expression that stands alone as Spark reads it."""
-    return edited(text, 0, len(text), _variable_edits(tokenize(text)))
-
-
-def edited(text: str, start: int, end: int, edits: Sequence[_Edit]) -> str:
-    """Return a part of a text with other words in some places."""
-    out: list[str] = []
-    for first, last, new in sorted(edits):
-        out += [text[start:first], new]
-        start = last
-    return "".join([*out, text[start:end]])
+    return edited(text, _variable_edits(tokenize(text)))
 
 
 _WRITES = {

@@ -6,7 +6,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.text.intervals import whole_number
 from shelduck.text.tokens.arguments import read_properties
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.lexer import TokenKind, string_of, tokenize
+from shelduck.text.tokens.lexer import Edit, TokenKind, edited, string_of, tokenize
 from shelduck.text.tokens.parts import Call, TimeExpression, TimestampText
 
 _INSTANTS = frozenset(("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATE"))
@@ -112,26 +112,23 @@ def in_sparks_words(text: str) -> str:
         tokens = tokenize(text)
     except InvalidRequest:
         return text
-    found: list[str] = []
-    last = 0
+    edits: list[Edit] = []
     for n, token in enumerate(tokens):
         cursor = Cursor(text, tokens, n)
         is_time = cursor.sees("@") or any(cursor.sees("AT", "(", word, "=>") for word in _TIMES)
-        if token.start < last or not is_time:
+        if not is_time or (edits and token.start < edits[-1][1]):
             continue
         try:
             read_time(cursor)
         except (InvalidRequest, Unsupported):
             return text
-        behind = cursor.at
         if token.key == "@":
             time = f" VERSION AS OF {tokens[n + 1].text[1:]}"
         else:
-            given = text[tokens[n + 4].start : tokens[behind - 2].end]
+            given = text[tokens[n + 4].start : tokens[cursor.at - 2].end]
             time = f"{tokens[n + 2].text} AS OF {given} "
-        found += [text[last : token.start], time]
-        last = tokens[behind - 1].end
-    return "".join([*found, text[last:]])
+        edits.append((token.start, tokens[cursor.at - 1].end, time))
+    return edited(text, edits)
 
 
 def _duckdb(cursor: Cursor) -> tuple[int | None, str | None]:

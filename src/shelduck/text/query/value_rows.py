@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.intervals import whole_number
-from shelduck.text.query.rewriting import edited
-from shelduck.text.tokens.lexer import Token, TokenKind, tokenize
+from shelduck.text.tokens.lexer import Token, TokenKind, edited, tokenize
 from shelduck.text.tokens.parts import Query
 
 _TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
@@ -60,7 +59,7 @@ def with_times(text: str, types: Sequence[str | None]) -> str:
         for position, token in _cells(text)
         if token.kind is TokenKind.STRING and position < len(types) and types[position]
     ]
-    return edited(text, 0, len(text), edits)
+    return edited(text, edits)
 
 
 def without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
@@ -71,12 +70,10 @@ def without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
     stem = "__default_"
     while stem in source.text.lower():
         stem += "x"
-    text = source.text
-    for position, token in reversed(cells):
-        text = f"{text[: token.start]}{stem}{position}__{text[token.end :]}"
+    edits = [(token.start, token.end, f"{stem}{position}__") for position, token in cells]
     positions = sorted({position for position, _ in cells})
     found = tuple(DefaultCell(position, f"{stem}{position}__") for position in positions)
-    return replace(source, text=text), found
+    return replace(source, text=edited(source.text, edits)), found
 
 
 def _cells(text: str) -> list[tuple[int, Token]]:
@@ -95,13 +92,9 @@ def _cells(text: str) -> list[tuple[int, Token]]:
             depth -= 1
         elif token.key == "," and depth == 1:
             position += 1
-        elif depth == 1 and _is_cell(tokens, n):
+        elif depth == 1 and tokens[n - 1].key in ("(", ",") and tokens[n + 1].key in (")", ","):
             cells.append((position, token))
     return cells
-
-
-def _is_cell(tokens: list[Token], n: int) -> bool:
-    return tokens[n - 1].key in ("(", ",") and tokens[n + 1].key in (")", ",")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -171,6 +171,19 @@ def place(text: str, offset: int) -> str:
         offset, text = text.origin(offset), text.written
     line = text.count("\n", 0, offset) + 1
     return f"line {line}, column {offset - text.rfind(chr(10), 0, offset)}"
+
+
+Edit = tuple[int, int, str]
+"""Where words begin and end in a text, and the words that come in their place."""
+
+
+def edited(text: str, edits: Iterable[Edit], start: int = 0, end: int | None = None) -> str:
+    """Return a text, or a part of it, with other words in some places."""
+    out: list[str] = []
+    for first, last, new in sorted(edits):
+        out += [text[start:first], new]
+        start = last
+    return "".join([*out, text[start:end]])
 
 
 def in_brackets(tokens: Sequence[Token]) -> bool:

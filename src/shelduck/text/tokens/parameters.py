@@ -11,7 +11,7 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest
 from shelduck.model.text.names import quote_text
-from shelduck.text.tokens.lexer import Token, TokenKind, tokenize
+from shelduck.text.tokens.lexer import Token, TokenKind, edited, tokenize
 
 Values = Mapping[str, Any] | Sequence[Any]
 
@@ -29,16 +29,14 @@ def with_parameters(text: str, values: Values) -> str:
         raise InvalidRequest(
             f"the statement has {len(places)} ?, but args has {len(given)} value(s)"
         )
-    found: list[str] = []
-    last = 0
+    edits = []
     for number, (start, end) in enumerate(places):
         label = text[start + 1 : end] if is_named else number
         if label not in given:
             known = ", ".join(map(str, given))
             raise InvalidRequest(f"the statement has the parameter :{label}, but args has {known}")
-        found += [text[last:start], literal_text(given[label], label)]
-        last = end
-    return "".join([*found, text[last:]])
+        edits.append((start, end, literal_text(given[label], label)))
+    return edited(text, edits)
 
 
 def has_parameters(text: str) -> bool:
