@@ -86,8 +86,8 @@ if TYPE_CHECKING:
     from shelduck.lake.results import TableName as TableName
     from shelduck.lake.results import Unchanged as Unchanged
     from shelduck.model.changes.job import JobState as JobState
+    from shelduck.objects.catalog_verbs import Table as Table
     from shelduck.objects.restore import RestorePlan as RestorePlan
-    from shelduck.objects.table import Table as Table
     from shelduck.upkeep.maintain import Maintained as Maintained
     from shelduck.upkeep.maintain import MaintenanceStep as MaintenanceStep
     from shelduck.write.edit_verbs import when_matched_delete as when_matched_delete
@@ -134,7 +134,7 @@ _NAMES = {
         "when_not_matched_insert when_not_matched_insert_all"
     ),
     "shelduck.objects.restore": "RestorePlan",
-    "shelduck.objects.table": "Table",
+    "shelduck.objects.catalog_verbs": "Table",
     "shelduck.upkeep.maintain": "Maintained MaintenanceStep",
     "shelduck.lake.results": "Checkpointed Committed Compacted Expired FilesDeleted Migrated"
     " PlainRows Snapshot Staged TableName Unchanged",

@@ -21,7 +21,7 @@ from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.model.tables.computed import Identity
 from shelduck.model.text.names import backticked, quote_text, split_name
 from shelduck.model.types.data_types import type_text
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import Table
 from shelduck.read.scan.matching import Condition, Where
 from shelduck.write import edit_verbs as verbs
 from shelduck.write.merge.merge_clauses import MergeClause

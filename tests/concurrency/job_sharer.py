@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import shelduck
-from shelduck.jobs import lots, shares
+from shelduck.jobs import lots
 from tests.support.spark import local_session
 
 SHARES = 8
@@ -22,8 +22,8 @@ SHARES = 8
 def main(url: str, data: str, most: int) -> None:
     """Run the jobs until none is open."""
     lots.is_little = lambda _: False
-    shares.share_count = lambda _: SHARES
-    shares._PAUSE = 0.2
+    lots.share_count = lambda _: SHARES
+    lots._PAUSE = 0.2
     land, written = lots.land, lots.Lots._written
     landed = 0
 

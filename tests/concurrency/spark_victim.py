@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 RUN_JOBS = "run jobs"
 # Modules that are loaded on first use would keep the function as it was.
-_MODULES = ("shelduck.doors.lake", "shelduck.objects.table", "shelduck.doors.sql.execution")
+_MODULES = ("shelduck.doors.lake", "shelduck.objects.catalog_verbs", "shelduck.doors.sql.execution")
 
 
 def main() -> None:

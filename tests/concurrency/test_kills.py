@@ -32,7 +32,7 @@ _DELETED = "shelduck.write.deletes.delete_files.write_delete_files"
 _REWRITTEN = "shelduck.write.parquet.write.write_together"
 _BESIDE_COPIES = "shelduck.write.parquet.write.write_copied"
 _MOVED = "shelduck.engine.files.storage.carry_file"
-_PLACED = "shelduck.write.parquet.partition_keys.place_files"
+_PLACED = "shelduck.write.parquet.clustering.place_files"
 _COPIED = "shelduck.engine.files.storage.copy_file"
 
 APPEND = "INSERT INTO {} SELECT id, id % 4, 1 FROM range(400, 600)"

@@ -6,7 +6,7 @@ import pytest
 
 import shelduck
 from shelduck.engine.files.storage import carry_file
-from shelduck.write.parquet import partition_keys
+from shelduck.write.parquet import clustering
 from tests.support.ducklakepy_oracle import oracle_at
 from tests.support.no_bridge import without_bridge
 
@@ -161,7 +161,7 @@ def moved(monkeypatch):
         found.append(target)
         carry_file(source, target)
 
-    monkeypatch.setattr(partition_keys, "carry_file", carried)
+    monkeypatch.setattr(clustering, "carry_file", carried)
     return found
 
 

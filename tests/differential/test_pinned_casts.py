@@ -13,8 +13,7 @@ import pytest
 
 from shelduck.errors import Unsupported
 from shelduck.model.types.data_types import Text, ducklake_type
-from shelduck.text.pins.pin_queries import cast_back
-from shelduck.text.pins.words import DuckDBWords, SparkWords
+from shelduck.text.pins.pin_queries import DuckDBWords, SparkWords, cast_back
 
 NUMBERS = {
     "boolean": ["true", "false"],

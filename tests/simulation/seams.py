@@ -15,14 +15,14 @@ from shelduck.engine.bridge import Engine
 from shelduck.engine.files import listing, storage
 from shelduck.engine.rows.needed_columns import NamedRows
 from shelduck.files import compact
-from shelduck.jobs import convert, lots, shares
+from shelduck.jobs import convert, lots
 from shelduck.lake import state as leases
 from shelduck.model.files.place import split_address
 from shelduck.read.table_rows import TableRows
 from shelduck.rollups import following
 from shelduck.write import edit_verbs, shadow_rows
 from shelduck.write.changes import append, flush_rows, overwrite
-from shelduck.write.parquet import partition_keys
+from shelduck.write.parquet import clustering
 from tests.simulation.frames import StandInSpark, assign, under
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         # Some jobs publish what they convert in the same commit, as if their tables were small.
         (lots, "is_little", lambda _: random.random() < 0.5),
         # Half of the runs share their jobs, as if tables were large.
-        (shares, "share_count", lambda _: 1 + 3 * (simulation().seed % 2)),
+        (lots, "share_count", lambda _: 1 + 3 * (simulation().seed % 2)),
         (shadow_rows, "add_shadows", spark.add_shadows),
         (shadow_rows, "add_recalled", spark.add_recalled),
         (convert, "engine_for", Engine),
@@ -74,7 +74,7 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (leases, "_place", lambda: _process(simulation).machine),
     ]
     replaced += [(m, "filesystem", _filesystem(simulation)) for m in (storage, listing)]
-    pools = (storage, listing, compact, partition_keys)
+    pools = (storage, listing, compact, clustering)
     replaced += [(module, "ThreadPoolExecutor", _InTurn) for module in pools]
     patches = [patch.object(owner, name, new) for owner, name, new in replaced]
     for one in patches:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from shelduck.objects.table import Table
+    from shelduck.objects.catalog_verbs import Table
 
     Verb = Callable[[Table, DataFrame], object]
 

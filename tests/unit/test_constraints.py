@@ -16,7 +16,7 @@ from shelduck.model.tables.computed import COMPUTED, computed_of, declared, foll
 from shelduck.model.tables.constraints import CONSTRAINTS, ConstraintKind, constraints_of
 from shelduck.model.tables.schema import new_schema
 from shelduck.model.types.data_types import Member, parse_type
-from shelduck.text.ddl.constraint_clauses import written_expression
+from shelduck.text.ddl.column_clauses import written_expression
 
 COLUMNS = new_schema(
     [

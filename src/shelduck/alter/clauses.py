@@ -33,13 +33,14 @@ from shelduck.model.tables.schema import Path
 from shelduck.text.ddl.column_clauses import (
     CONSTRAINTS,
     Beside,
+    read_constraint_change,
     read_definition,
     refuse_option,
+    take_constraint,
     take_conversion,
     take_default,
     take_position,
 )
-from shelduck.text.ddl.constraint_clauses import read_constraint_change, take_constraint
 from shelduck.text.ddl.partitioning import read_partition_keys
 from shelduck.text.ddl.sorting import read_order_of_files, read_sort_keys
 from shelduck.text.tokens.arguments import (

@@ -42,7 +42,7 @@ from shelduck.model.tables.schema import Default
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import declared_type
 from shelduck.model.types.literals import blob_text
-from shelduck.text.ddl.constraint_clauses import written_expression
+from shelduck.text.ddl.column_clauses import written_expression
 from shelduck.text.ddl.partitioning import partition_keys
 from shelduck.text.ddl.sorting import sort_keys
 

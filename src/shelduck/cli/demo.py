@@ -29,7 +29,7 @@ from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.lake.results import Committed
 from shelduck.model.changes.job import JobState
 from shelduck.model.types.data_types import type_text
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import Table
 
 T = TypeVar("T")
 _FILES = 8

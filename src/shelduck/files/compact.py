@@ -40,7 +40,7 @@ from shelduck.model.shadows.copied import CopiedFile
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import TableRows, table_rows
-from shelduck.write.parquet.partition_keys import directory_beside, place_files
+from shelduck.write.parquet.clustering import directory_beside, place_files
 from shelduck.write.parquet.write import (
     PLACE,
     at_once,

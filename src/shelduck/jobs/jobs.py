@@ -13,7 +13,7 @@ from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.files.verb import bytes_of
 from shelduck.jobs.job_record import Begun
-from shelduck.jobs.shares import help_job
+from shelduck.jobs.lots import help_job
 from shelduck.jobs.undo import WayBack, undo_of
 from shelduck.jobs.worker import JobWorker
 from shelduck.lake.done import require_files

@@ -29,7 +29,7 @@ from shelduck.model.files.data_file import DataFile, NewDataFile, deletes_seen
 from shelduck.model.files.place import same_file
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import Snapshot, TableVersion
-from shelduck.write.parquet.partition_keys import directory_beside
+from shelduck.write.parquet.clustering import directory_beside
 from shelduck.write.parquet.write import fresh_name
 
 # Shelduck's rewrites also log a flush.

@@ -39,9 +39,8 @@ from shelduck.jobs.convert import (
     told_of_nulls,
 )
 from shelduck.jobs.job_record import Begun, JobRecord, ending, left_open, why_cancelled
-from shelduck.jobs.lots import Lots, pauses
+from shelduck.jobs.lots import Helper, Lots, Shares, files_left, pauses
 from shelduck.jobs.renewal import renew
-from shelduck.jobs.shares import Helper, Shares, files_left
 from shelduck.keys.key_draft import meeting_keys
 from shelduck.keys.unique_keys import MeetingRows
 from shelduck.lake.done import Done, discard

@@ -1,28 +1,102 @@
-"""Verbs over tables and schemas by name, the same on a lake and inside a transaction."""
+"""A table, with the verbs of all subjects, and the verbs over tables and schemas by name.
+
+Both are the same on a lake and inside a transaction.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from shelduck.alter.verb import RollupVerbs, ShapeVerbs
 from shelduck.catalog.read import read as catalog_read
 from shelduck.engine.session import StructType
-from shelduck.engine.types import members_of
+from shelduck.engine.types import members_of, struct_type
 from shelduck.errors import InvalidRequest, NotFound
-from shelduck.keys.verb import with_aggregates
+from shelduck.files.verb import UpkeepVerbs
+from shelduck.formats.adopt import AdoptVerbs
+from shelduck.formats.export_verbs import ExportVerbs
+from shelduck.jobs.widening import WideningVerbs
+from shelduck.keys.verb import KeyVerbs, with_aggregates
 from shelduck.lake.lookup import LakeHandle
 from shelduck.lake.pinned_views import pin_view
-from shelduck.lake.results import Result, TableName
+from shelduck.lake.results import Result, Snapshots, TableName, require_limit
+from shelduck.lake.table_changes import ChangeVerbs
 from shelduck.lake.unit import UnitOfWork, carry_out, view_of
 from shelduck.lake.workspace import Workspace
 from shelduck.model.tables.keys import KeySpec
-from shelduck.model.text.names import schema_word, split_name
-from shelduck.model.types.data_types import Member, declared_type
+from shelduck.model.tables.schema import Schema
+from shelduck.model.text.names import html_table, html_text, quote_name, schema_word, split_name
+from shelduck.model.types.data_types import Member, declared_type, type_text
+from shelduck.objects.metadata_tables import MetadataVerbs
+from shelduck.objects.restore import RestoreVerbs
 from shelduck.objects.statement.create_table import CreateTableStatement, creating
 from shelduck.objects.statement.schemas_and_tables import dropped_table
-from shelduck.objects.table import Table
+from shelduck.streams.verb import StreamVerbs
 from shelduck.text.ddl.partitioning import partition_keys
 from shelduck.text.ddl.sorting import sort_keys
 from shelduck.text.tokens.parts import NamedTable
+from shelduck.write.edit_verbs import EditVerbs
+
+
+class Table(
+    EditVerbs,
+    ExportVerbs,
+    AdoptVerbs,
+    ChangeVerbs,
+    KeyVerbs,
+    MetadataVerbs,
+    RestoreVerbs,
+    RollupVerbs,
+    ShapeVerbs,
+    StreamVerbs,
+    UpkeepVerbs,
+    WideningVerbs,
+):
+    """One table by name.
+
+    Every call uses the newest snapshot (inside a transaction, its snapshot and its own changes), so
+    an object never becomes stale. Calls that write either commit one snapshot and
+    return `Committed`, or, inside a transaction, return `Staged`.
+    """
+
+    @property
+    def schema(self) -> StructType:
+        """The columns as Spark knows them."""
+        return struct_type(self._version().columns)
+
+    @property
+    def columns(self) -> Schema:
+        """The columns with their ids, DuckLake types and defaults."""
+        return self._version().columns
+
+    def history(self, *, limit: int | None = None, before: int | None = None) -> Snapshots:
+        """Return the snapshots that changed this table, newest first.
+
+        Args:
+            limit: At most so many.
+            before: Only older ones than this snapshot, such as the last one of the page before.
+        """
+        require_limit(limit)
+        table = self._version()
+        found = self._state.store.ask(catalog_read.table_history, table, limit=limit, before=before)
+        return Snapshots(found)
+
+    def _repr_html_(self) -> str:
+        """Return the columns; the name alone if the catalog does not answer."""
+        try:
+            table = self._version()
+        except Exception:  # noqa: BLE001 - a notebook shows the object, not its error
+            return html_text(repr(self))
+        rows = [
+            (
+                *(f.id, quote_name(f.name), type_text(f.type), "yes" if f.nullable else "no"),
+                f.default.text if f.default else None,
+                table.comments.get(f.id),
+            )
+            for f in table.columns
+        ]
+        names = ("id", "column", "type", "nullable", "default", "comment")
+        return html_table(names, rows, table.full_name)
 
 
 class CatalogVerbs(LakeHandle):

@@ -35,8 +35,7 @@ from shelduck.lake.results import (
 from shelduck.lake.state import Turns, is_gone
 from shelduck.lake.unit import refuse_in_transaction
 from shelduck.model.tables.options import TableOptions, table_options
-from shelduck.objects.catalog_verbs import CatalogVerbs
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import CatalogVerbs, Table
 from shelduck.upkeep import orphans
 from shelduck.write.progress import counted
 

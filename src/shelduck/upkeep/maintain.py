@@ -20,9 +20,9 @@ from shelduck.files.verb import bytes_of
 from shelduck.lake.lookup import seconds_of
 from shelduck.lake.results import Committed, Compacted, Expired, FilesDeleted, Staged, TableName
 from shelduck.lake.state import LakeState, Maintainer
-from shelduck.model.files.lake_facts import LAYOUTS, LakeFacts, LayoutFiles, TableFacts, Tier
+from shelduck.model.files.lake_facts import LAYOUTS, LakeFacts, LayoutFiles, TableFacts
 from shelduck.model.tables.schema import TableId
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import Table
 from shelduck.upkeep.lake_upkeep import LakeUpkeep
 
 MAX_BYTES, MAX_TIME = "8GB", "10 minutes"

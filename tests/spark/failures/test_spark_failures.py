@@ -18,7 +18,7 @@ from shelduck.ducklake.checked import BrokenValue
 from shelduck.engine.failures import telling_spark
 from shelduck.engine.named_errors import first_line, told_to_java
 from shelduck.jobs.jobs import SchemaChangeJob
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import Table
 from tests.support.oracle import DuckDBOracle
 
 STATEMENTS = [

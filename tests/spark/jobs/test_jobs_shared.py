@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from shelduck import InvalidRequest, JobState, change_type, rewrite_files
-from shelduck.jobs import lots, shares
+from shelduck.jobs import lots
 from tests.support.lakes import rows
 from tests.support.meanwhile import convert_first
 from tests.support.oracle import DuckDBOracle
@@ -28,8 +28,8 @@ NEW = [(n, n * 10) for n in range(40)]
 def eight_shares(monkeypatch):
     """A table of a few kilobytes counts as large; nobody waits long."""
     convert_first(monkeypatch)
-    monkeypatch.setattr(shares, "share_count", lambda _: 8)
-    monkeypatch.setattr(shares, "_PAUSE", 0.05)
+    monkeypatch.setattr(lots, "share_count", lambda _: 8)
+    monkeypatch.setattr(lots, "_PAUSE", 0.05)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from shelduck.engine.files.storage import (
 from shelduck.engine.files.task_results import placed_results
 from shelduck.errors import StorageUnavailable
 from shelduck.model.files.place import place_below
-from shelduck.write.parquet import partition_keys
+from shelduck.write.parquet import clustering
 from shelduck.write.parquet.write import Writing, write_files
 from tests.support.lakes import rows
 from tests.support.s3 import BUCKET, counted, running_s3
@@ -52,7 +52,7 @@ def test_tasks_write_where_files_stay(lake, monkeypatch):
     def carried(*paths):
         raise AssertionError(paths)
 
-    monkeypatch.setattr(partition_keys, "carry_file", carried)
+    monkeypatch.setattr(clustering, "carry_file", carried)
     _, folder = made(lake, "stays")
     lake.sql("INSERT INTO stays SELECT id, CAST(id % 2 AS STRING), 5 FROM range(10, 20)")
     lake.sql("UPDATE stays SET d = 7 WHERE id IN (11, 13)")

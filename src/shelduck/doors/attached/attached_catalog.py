@@ -40,8 +40,7 @@ from shelduck.model.tables.partition import IDENTITY, named_keys
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
 from shelduck.model.text.intervals import whole_number
 from shelduck.model.text.names import schema_names, shown_schema
-from shelduck.objects.catalog_verbs import CatalogVerbs
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import CatalogVerbs, Table
 from shelduck.objects.targets import relation_frame
 from shelduck.text.ddl.partitioning import partition_keys
 from shelduck.text.ddl.sorting import sort_keys

@@ -45,7 +45,7 @@ from shelduck.model.changes.evolution import FULL_EVOLUTION, NO_EVOLUTION, Evolu
 from shelduck.model.tables.schema import Field, Schema
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
 from shelduck.model.text.names import quote_name, quote_text, split_name
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import Table
 from shelduck.objects.targets import relation_frame
 from shelduck.read.scan.matching import Column
 from shelduck.text.ddl.defaults import expression_for_spark

@@ -38,7 +38,7 @@ from shelduck.model.tables.row_expressions import RowExpression
 from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.types.data_types import type_text
 from shelduck.read.table_rows import TableRows
-from shelduck.text.ddl.constraint_clauses import written_expression
+from shelduck.text.ddl.column_clauses import written_expression
 from shelduck.text.tokens.lexer import in_brackets, tokenize
 
 GENERATED = "delta.generationExpression"

@@ -26,7 +26,7 @@ from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.append import Placing, moved_to_catalog, with_numbers, write_rows
 from shelduck.write.changes.edits import delete_rows, row_rules, truncate_rows, with_new_files
-from shelduck.write.parquet.partition_keys import PartitionKey, directory_text, partition_keys
+from shelduck.write.parquet.clustering import PartitionKey, directory_text, partition_keys
 from shelduck.write.progress import write_progress
 
 _KEY = "__shelduck_key_{}"

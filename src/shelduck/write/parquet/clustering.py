@@ -3,36 +3,378 @@
 A rebalance brings rows of a partition together. It splits large partitions and joins small ones by
 Spark's own measure (``spark.sql.adaptive.advisoryPartitionSizeInBytes``). A sorted table without
 partitions is cut into ranges, so that files follow each other in the sort order.
+
+Spark separates rows by directories, whose names must give the values back: the text of the
+transformed value, or `NULL_DIRECTORY` for NULL. Texts that cannot be the name of a directory, or
+would be mistaken for others, are percent-encoded after a mark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from urllib.parse import quote
+from decimal import Decimal as Number
+from urllib.parse import quote, unquote, unquote_plus
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
+from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, column_of
+from shelduck.engine.bridge import Named, column_of, engine_for
+from shelduck.engine.files.storage import carry_file, delete_directory, delete_files
+from shelduck.engine.rows import store_rules
 from shelduck.engine.rows.table_rules import stored
+from shelduck.engine.rows.unheld import (
+    clock_micros,
+    date_text,
+    floor_div,
+    micros,
+    moment_text,
+    part_of,
+    zone_seconds,
+)
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_file import NewDataFile
+from shelduck.model.files.fitted import value_text
+from shelduck.model.files.place import place_below, same_file
 from shelduck.model.tables.partition import (
+    BUCKET,
     IDENTITY,
+    NULL_DIRECTORY,
+    PartitionBy,
+    Transform,
     directory_keys,
     parse_sort_key,
+    parse_transform,
     partition_directory,
 )
+from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.names import backticked, quote_name
+from shelduck.model.types.buckets import LONG_DIGITS, UNITS
+from shelduck.model.types.data_types import FLOATS, Decimal, Leaf
+from shelduck.model.types.literals import bound_text
+from shelduck.model.types.temporal import MICROSECONDS, NANOSECONDS
 from shelduck.text.ddl.sorting import sort_expression_for_spark
-from shelduck.write.parquet.partition_keys import (
-    KEY_COLUMN,
-    PartitionKey,
-    directory_text,
-    partition_keys,
-    value_of,
-)
+
+_MARK = "\u0001"
+# Other texts would give directories that are empty, hidden, in Java's encoding, or not ours.
+_ODD = rf"^$|[^ -~]|^{NULL_DIRECTORY}$"
+_PERCENT = "~"
+_NAME_BYTES = 255
+# Precedes a value while its file is being written.
+KEY_COLUMN = "__shelduck_key_{}"
+_WORKING_BYTES = len(f"{KEY_COLUMN.format('00')}=%01")
+_TEXTS = frozenset({"varchar", "json", "blob"})
+_USUAL = re.compile(r"\d{4}-\d\d-\d\d.*")
+_THREADS = 16
+_MASK = 0xFFFFFFFF
+_AS_THEY_ARE = frozenset({"boolean", "int8", "int16", "int32", "int64", *NANOSECONDS})
+_UNKNOWN = frozenset({"interval", "geometry", "variant", "unknown", "null", "time_ns"})
+_GREATEST_OFFSET = 57_599
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """One key of a table: a column and the transform of its values."""
+
+    field: Field
+    transform: Transform
+
+    @property
+    def leaf(self) -> Leaf:
+        """Return the column's type."""
+        return self.field.leaf
+
+    @property
+    def named(self) -> PartitionBy:
+        """Return the key by the column's name."""
+        return PartitionBy(self.field.name, self.transform)
+
+
+def partition_keys(table: TableVersion) -> tuple[PartitionKey, ...]:
+    """Return the keys of a table; Unsupported for an unknown transform."""
+    found: list[PartitionKey] = []
+    for key in table.partition:
+        column = table.columns.by_id(key.column_id)
+        if column is None or not column.is_leaf:
+            raise Unsupported(
+                f"{table.full_name} is partitioned by column id {key.column_id}, which"
+                f" {'does not exist' if column is None else 'is ' + str(column.type)}; change its"
+                " partitioning"
+            )
+        found.append(PartitionKey(column, parse_transform(key.transform)))
+    return tuple(found)
+
+
+def directory_text(spark: SparkSession, key: PartitionKey) -> Column:
+    """Return the directory name of a row for a key; never null."""
+    value = F.col(backticked(key.field.name))
+    if key.transform.kind != IDENTITY:
+        plain = _transformed(spark, key, value).cast("string")
+    else:
+        plain = _text(value, key.leaf, key.field.name)
+        if str(key.leaf) in _TEXTS:
+            plain = _checked(plain, key)
+            # Spark encodes a percent sign once more as three characters, and keeps this one as it
+            # is.
+            marked = F.concat(F.lit(_MARK), F.translate(F.url_encode(plain), "%", _PERCENT))
+            plain = F.when(plain.rlike(_ODD), marked).otherwise(plain)
+    # Not nullable: otherwise Spark would add another sort after ours to handle nulls.
+    return F.coalesce(plain, F.lit(NULL_DIRECTORY))
+
+
+def value_of(key: PartitionKey, directory: str) -> str | None:
+    """Return the value, as DuckLake writes it, of a directory ``key=text`` that Spark made."""
+    text = unquote(directory.partition("=")[2])
+    if text == NULL_DIRECTORY:
+        return None
+    if key.transform.kind != IDENTITY:
+        return text
+    if str(key.leaf) in _TEXTS:
+        return unquote_plus(text[1:].replace(_PERCENT, "%")) if text.startswith(_MARK) else text
+    return _canonical(key.leaf, text)
+
+
+def _transformed(spark: SparkSession, key: PartitionKey, value: Column) -> Column:
+    leaf, kind = key.leaf, key.transform.kind
+    if kind == BUCKET:
+        return bucket(spark, value, leaf, key.transform.buckets)
+    name = str(leaf)
+    if kind == "hour" and name in ("time", "timetz"):
+        return F.substring(value, 1, 2).cast("int")
+    if name in MICROSECONDS or name == "date":
+        return part_of(kind, value, leaf)
+    raise Unsupported(
+        f"{kind} does not apply to column {quote_name(key.field.name)} of type {leaf}; change the"
+        " partitioning of the table"
+    )
+
+
+def _text(value: Column, leaf: Leaf, column: str) -> Column:
+    name = str(leaf)
+    if name == "date":
+        return date_text(value)
+    if name in MICROSECONDS:
+        return moment_text(value, leaf)
+    if name in FLOATS:
+        return (value + F.lit(0.0).cast(value_type(leaf))).cast("string")
+    if name == "blob":
+        why = f"a value of {quote_name(column)} is not text, and only text can name a partition"
+        text = value.cast("string")
+        return F.when(F.is_valid_utf8(text), text).otherwise(
+            F.when(value.isNotNull(), store_rules.fail(why, T.StringType()))
+        )
+    return value.cast("string")
+
+
+def value_type(leaf: Leaf) -> str:
+    """Return Spark's word for a float type."""
+    return "float" if str(leaf) == "float32" else "double"
+
+
+def _checked(text: Column, key: PartitionKey) -> Column:
+    """Return the text; fail the write if the directory's name would be too long."""
+    name = quote_name(key.field.name)
+    why = f"a value of {name} is too long to name a directory; partition by bucket(n, {name})"
+    # A blank is one character here and three there.
+    size = F.octet_length(F.regexp_replace(F.url_encode(text), "[+*]", "%00"))
+    room = _NAME_BYTES - max(len(quote(key.field.name)) + 1, _WORKING_BYTES)
+    fits = (F.octet_length(text) * 3 <= room) | (size <= room)
+    return F.when(fits, text).otherwise(
+        F.when(text.isNotNull(), store_rules.fail(why, T.StringType()))
+    )
+
+
+def _canonical(leaf: Leaf, text: str) -> str:
+    is_moment = str(leaf) == "date" or str(leaf) in MICROSECONDS
+    if is_moment and not _USUAL.fullmatch(text):
+        found = bound_text(leaf, int(text))
+        assert found is not None
+        return found
+    return value_text(leaf, text)
+
+
+def place_files(
+    path: str, write: str, files: Sequence[NewDataFile], directories: Sequence[str]
+) -> tuple[NewDataFile, ...]:
+    """Move the files of a write into directories below ``path``, the table's; all or none.
+
+    Files that are there stay. ``write`` is the name of the write's directory, which is removed
+    afterwards. If a move fails, the files that were already moved are deleted.
+    """
+    targets = [
+        file.path if _directory(file.path) == where else f"{where}{write}-{n}.parquet"
+        for n, (file, where) in enumerate(zip(files, directories, strict=True))
+    ]
+    placed = tuple(
+        f if f.path == t else replace(f, path=same_file(f.path, t))
+        for f, t in zip(files, targets, strict=True)
+    )
+    moved = [(f.path, t) for f, t in zip(files, targets, strict=True) if f.path != t]
+    if not moved:
+        return placed
+    with ThreadPoolExecutor(_THREADS) as pool:
+        moves = [pool.submit(carry_file, path + old, path + new) for old, new in moved]
+    if any(move.exception() for move in moves):
+        delete_files(place_below(path, new) for _, new in moved)
+    for move in moves:
+        move.result()
+    below = f"{write}/"
+    delete_files(place_below(path, old) for old, _ in moved if not old.startswith(below))
+    if any(old.startswith(below) for old, _ in moved):
+        delete_directory(place_below(path, write))
+    return placed
+
+
+def directory_beside(path: str, source: str) -> str:
+    """Return the directory of a data file below ``path``, the table's; '' for one elsewhere."""
+    return _directory(source.removeprefix(path) if source.startswith(path) else "")
+
+
+def _directory(path: str) -> str:
+    return path[: path.rfind("/") + 1]
+
+
+def bucket(spark: SparkSession, value: Column, leaf: Leaf, buckets: int) -> Column:
+    """Return the bucket, an int, of a column of Spark's type for ``leaf``; null for null.
+
+    Raises Unsupported for types whose hash is unknown.
+    """
+    number = _number(value, leaf)
+    data = _bytes(value, leaf) if number is None else number
+    found = engine_for(spark).bucket_hash(data)
+    if found is None:
+        found = _hash_by_sql(data, leaf, is_number=number is not None)
+    return found.cast("int") % F.lit(buckets)
+
+
+def _hash_by_sql(data: Column, leaf: Leaf, *, is_number: bool) -> Column:
+    if not is_number:
+        return _bound(data, _hash_of_bytes)
+    return _bound(_double_bits(data) if str(leaf) in FLOATS else data, _hash_of_long)
+
+
+def decimal_text(value: Column, leaf: Decimal) -> Column:
+    """Return DuckDB's text of a decimal: all digits of the scale, no zero before a lone point."""
+    text = value.cast("string")
+    # Spark writes very small values with an exponent if ANSI mode is off.
+    advice = f"a value of type {leaf} needs spark.sql.ansi.enabled to be put into a bucket"
+    refused = store_rules.fail(advice, T.StringType())
+    plain = F.when(text.contains("E"), refused).otherwise(text)
+    return F.regexp_replace(plain, r"^(-?)0\.", "$1.") if leaf.precision == leaf.scale else plain
+
+
+def _number(value: Column, leaf: Leaf) -> Column | None:
+    """Return the bigint or double whose eight bytes are hashed; None if it is text or bytes."""
+    if isinstance(leaf, Decimal):
+        if leaf.precision > LONG_DIGITS:
+            return None
+        return (value * F.lit(Number(10**leaf.scale))).cast("bigint")
+    name = leaf.name
+    if name in _AS_THEY_ARE:
+        return value.cast("bigint")
+    if name in FLOATS:
+        # Negative zero becomes zero.
+        return value.cast("double") + F.lit(0.0)
+    if name == "date":
+        return F.unix_date(value).cast("bigint")
+    if name in MICROSECONDS:
+        return floor_div(micros(value, leaf), UNITS.get(name, 1))
+    if name == "time":
+        return clock_micros(value)
+    if name == "timetz":
+        return clock_micros(value) * (1 << 24) + (F.lit(_GREATEST_OFFSET) - zone_seconds(value))
+    return None
+
+
+def _bytes(value: Column, leaf: Leaf) -> Column:
+    if isinstance(leaf, Decimal):
+        return decimal_text(value, leaf).cast("binary")
+    if leaf.name in _UNKNOWN:
+        raise Unsupported(f"values of type {leaf} cannot be put into buckets")
+    return value if leaf.name == "blob" else value.cast("string").cast("binary")
+
+
+def _double_bits(value: Column) -> Column:
+    text = F.call_function("reflect", F.lit("java.lang.Double"), F.lit("doubleToLongBits"), value)
+    return F.when(value.isNotNull(), text.cast("bigint"))
+
+
+def _hash_of_long(value: Column) -> Column:
+    blocks = F.array(_low(value), _low(F.shiftrightunsigned(value, 32)))
+    return _hash(blocks, F.lit(0).cast("bigint"), F.lit(8).cast("bigint"))
+
+
+def _hash_of_bytes(value: Column) -> Column:
+    length = F.octet_length(value).cast("bigint")
+    digits = F.hex(value)
+    count = floor_div(length, 4)
+    places = F.when(count > 0, F.sequence(F.lit(0).cast("bigint"), count - 1)).otherwise(F.array())
+    blocks = F.transform(places.cast("array<bigint>"), lambda n: _block(digits, n * 8, 4))
+    rest = F.aggregate(
+        F.sequence(F.lit(3), F.lit(1), F.lit(-1)),
+        F.lit(0).cast("bigint"),
+        lambda found, n: F.when(
+            n <= length % 4, F.shiftleft(found, 8) + _byte(digits, count * 8 + n * 2 - 1)
+        ).otherwise(found),
+    )
+    return _hash(blocks, rest, length)
+
+
+def _block(digits: Column, start: Column, size: int) -> Column:
+    found = F.lit(0).cast("bigint")
+    for n in range(size, 0, -1):
+        found = F.shiftleft(found, 8) + _byte(digits, start + (n * 2 - 1))
+    return found
+
+
+def _byte(digits: Column, at: Column) -> Column:
+    return F.conv(F.substr(digits, at.cast("int"), F.lit(2)), 16, 10).cast("bigint")
+
+
+def _hash(blocks: Column, rest: Column, length: Column) -> Column:
+    mixed = F.aggregate(blocks, F.lit(0).cast("bigint"), _mixed)
+    last = _bound(rest, _scrambled)
+    found = mixed.bitwiseXOR(last).bitwiseXOR(length)
+    found = _bound(found, lambda h: _times(_folded(h, 16), 0x85EBCA6B))
+    found = _bound(found, lambda h: _times(_folded(h, 13), 0xC2B2AE35))
+    return _bound(found, lambda h: _folded(h, 16).bitwiseAND(F.lit(0x7FFFFFFF)))
+
+
+def _mixed(found: Column, block: Column) -> Column:
+    return _low(_rotated(found.bitwiseXOR(_scrambled(block)), 13) * 5 + 0xE6546B64)
+
+
+def _scrambled(block: Column) -> Column:
+    return _times(_rotated(_times(block, 0xCC9E2D51), 15), 0x1B873593)
+
+
+def _times(value: Column, factor: int) -> Column:
+    """Return the low 32 bits of a product; the halves of the factor keep it below 64 bits."""
+    high = F.shiftleft((value * (factor >> 16)).bitwiseAND(F.lit(0xFFFF)), 16)
+    return _low(value * (factor & 0xFFFF) + high)
+
+
+def _rotated(value: Column, by: int) -> Column:
+    return _low(F.shiftleft(value, by).bitwiseOR(F.shiftright(value, 32 - by)))
+
+
+def _folded(value: Column, by: int) -> Column:
+    return value.bitwiseXOR(F.shiftright(value, by))
+
+
+def _low(value: Column) -> Column:
+    return value.bitwiseAND(F.lit(_MASK))
+
+
+def _bound(value: Column, function: Callable[[Column], Column]) -> Column:
+    """Return a function of a value that is computed once, however often the function uses it."""
+    found: Column = F.transform(F.array(value), function)[0]
+    return found
+
 
 _COMPARED = ("varchar", "json")
 _SURE = 256

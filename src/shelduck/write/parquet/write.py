@@ -47,7 +47,7 @@ from shelduck.model.tables.schema import Field, FieldId, Schema
 from shelduck.model.tables.table_version import TableVersion, is_shadow, why_not_written
 from shelduck.model.text.names import backticked, write_directory
 from shelduck.read.scan.scan_frames import Origin
-from shelduck.write.parquet.clustering import Clustering, clustering_of
+from shelduck.write.parquet.clustering import Clustering, clustering_of, place_files
 from shelduck.write.parquet.kept import (
     MARKS,
     Origins,
@@ -56,7 +56,6 @@ from shelduck.write.parquet.kept import (
     taken_origins,
     versions,
 )
-from shelduck.write.parquet.partition_keys import place_files
 from shelduck.write.parquet.plain_write import (
     codec_failure,
     spark_settings,

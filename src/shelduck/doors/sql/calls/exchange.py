@@ -11,7 +11,7 @@ from shelduck.lake.operation import Runner
 from shelduck.lake.results import PlainRows, Result
 from shelduck.model.tables.options import OptionValue
 from shelduck.objects import set_options as api
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import Table
 from shelduck.text.tokens.parts import Argument, IntervalText
 
 _REPORT = "kind string, subject string, what string, data_file_id bigint, bytes bigint"

@@ -21,7 +21,7 @@ from shelduck.lake.results import Committed, PlainRows, Result
 from shelduck.lake.results import table_name as plain_name
 from shelduck.lake.unit import refuse_in_transaction
 from shelduck.model.text.names import split_name
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import Table
 from shelduck.text.foreign_words import foreign_procedure
 from shelduck.text.tokens.arguments import read_call
 from shelduck.text.tokens.cursor import Cursor

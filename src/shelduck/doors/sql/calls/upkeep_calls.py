@@ -13,8 +13,7 @@ from shelduck.lake.operation import Answer, Runner
 from shelduck.lake.results import Committed, Compacted, PlainRows, Result, TableName, Unchanged
 from shelduck.lake.state import Turns
 from shelduck.lake.unit import refuse_in_transaction
-from shelduck.objects.catalog_verbs import CatalogVerbs
-from shelduck.objects.table import Table
+from shelduck.objects.catalog_verbs import CatalogVerbs, Table
 from shelduck.text.tokens.parts import Argument
 from shelduck.upkeep.check import check_lake
 from shelduck.upkeep.lake_upkeep import ORPHAN_AGE
