@@ -18,7 +18,7 @@ from shelduck.errors import OutcomeUnknown
 from shelduck.files import compact, verb
 from shelduck.jobs import worker
 from shelduck.jobs.convert import OlderValues
-from shelduck.jobs.renewal import Renewal
+from shelduck.jobs.worker import Renewal
 from shelduck.lake import state as leases
 from shelduck.lake import unit
 from shelduck.lake.done import Done

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shelduck.jobs.renewal import postponable
+from shelduck.jobs.worker import postponable
 from shelduck.model.changes.change import parse_entries
 from shelduck.model.files.data_file import DataFile, DeleteFile
 from shelduck.model.tables.schema import SnapshotId, TableId

@@ -399,7 +399,7 @@ def test_a_name_that_looks_like_an_entry_of_the_log_is_no_entry(lake, page, sql)
 
 
 def test_the_log_goes_on_on_the_next_page(lake, page, sql, monkeypatch):
-    monkeypatch.setattr("shelduck.web.pages.snapshots_page.PAGE", 4)
+    monkeypatch.setattr("shelduck.web.pages.lake_page.PAGE", 4)
     monkeypatch.setattr("shelduck.catalog.read.read._FIRST_PAGE", 3)
     monkeypatch.setattr("shelduck.catalog.read.read._NEXT_PAGES", 3)
     sql(*(f"CREATE TABLE t{n} (a INT)" for n in range(6)))

@@ -2,21 +2,32 @@
 
 A worker may die anywhere. All progress is in the catalog and in the files, so the next worker
 continues from there.
+
+At the end, all files begin in the snapshot that shows their columns, so that DuckDB compacts them:
+DuckDB 1.5 writes a compacted file with the columns of the snapshot in which its source began. Files
+that were converted for columns that nobody saw yet began too early. If a rewrite wrote them, the
+rewrite moves to a later snapshot; the others are copied, with their deletes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 from shelduck import clock
+from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read import read
+from shelduck.catalog.read import table_facts as read_upkeep
 from shelduck.catalog.read.files.outside import nulls_of
+from shelduck.catalog.read.table_facts import described
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.running.writers import begin_running, writers_before
 from shelduck.catalog.schema.lake_schema import CREATED_BY
+from shelduck.engine.files.storage import copy_files
 from shelduck.engine.named_errors import first_line
 from shelduck.engine.stopping import stopped_on_error
 from shelduck.errors import (
@@ -29,7 +40,7 @@ from shelduck.errors import (
     ShelduckError,
     StorageUnavailable,
 )
-from shelduck.files.compact import RewrittenBin, Survey
+from shelduck.files.compact import Survey
 from shelduck.files.verb import FlushVerbs
 from shelduck.jobs.convert import (
     ConvertedColumn,
@@ -40,27 +51,127 @@ from shelduck.jobs.convert import (
 )
 from shelduck.jobs.job_record import Begun, JobRecord, ending, left_open, why_cancelled
 from shelduck.jobs.lots import Helper, Lots, Shares, files_left, pauses
-from shelduck.jobs.renewal import renew
 from shelduck.keys.key_draft import meeting_keys
 from shelduck.keys.unique_keys import MeetingRows
-from shelduck.lake.done import Done, discard
+from shelduck.lake.done import Counts, Done, discard
 from shelduck.lake.evolution.plan import plan_alter
 from shelduck.lake.results import Committed, TableName, Unchanged
 from shelduck.lake.state import LakeState, is_gone, new_identity
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.change import AlterTable, DeleteRows, RewriteFiles, altered
-from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
+from shelduck.model.changes.change import (
+    AlterTable,
+    DeleteRows,
+    Entry,
+    PostponedRewrites,
+    RewriteFiles,
+    RewrittenFile,
+    Verb,
+    altered,
+)
+from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.staged_rows import StagedRows
-from shelduck.model.files.data_file import live_rows
+from shelduck.model.files.data_file import DataFile, NewDataFile, deletes_seen, live_rows
+from shelduck.model.files.place import same_file
 from shelduck.model.shadows.shadows import Shadow, known_shadows
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import rollup_names
-from shelduck.model.tables.schema import Field, SnapshotId
-from shelduck.model.tables.table_version import Feature, TableVersion
+from shelduck.model.tables.schema import SnapshotId, TableId
+from shelduck.model.tables.table_version import Feature, Snapshot, TableVersion
 from shelduck.read.table_rows import TableRows
 from shelduck.rollups.builder import drop_unlisted, roll_up
 from shelduck.rollups.following import refresh_by_id
 from shelduck.rollups.staged_alters import alter_with_rollups, stage_converted
+from shelduck.write.parquet.clustering import directory_beside
+from shelduck.write.parquet.write import fresh_name
+
+# Shelduck's rewrites also log a flush.
+_REWRITTEN = {Verb.REWRITE_DELETE, Verb.INLINE_FLUSH}
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """Changes that let all files begin in the next snapshot: moved rewrites, copied files."""
+
+    postponed: PostponedRewrites
+    copies: Done
+
+
+def renew(store: Store, found: Survey, since: int) -> Renewal:
+    """Copy files that no rewrite after the snapshot ``since`` wrote, or that changed since.
+
+    Five statements, however many files there are. Nothing is committed.
+    """
+    table = found.table
+    with store.read() as connection:
+        logged = read.logged(connection, since, table.snapshot.id)
+        lots = postponable(table.id, logged, found.rows.files)
+        results = frozenset[int]().union(*lots.values())
+        ended = read_upkeep.ended_in(connection, table.id, lots)
+        early = [f for f in found.rows.files if f.id not in results]
+        known = described(connection, table.id, early, found.partitions)
+    postponed = PostponedRewrites(frozenset(lots), ended, results)
+    return Renewal(postponed, _copied(table, early, known))
+
+
+def _copied(table: TableVersion, files: Sequence[DataFile], known: Sequence[NewDataFile]) -> Done:
+    if not files:
+        return Done(table)
+    write = fresh_name(table)
+    copies = tuple(_placed(table, write, n, file) for n, file in enumerate(known))
+    pairs = [pair for old, new in zip(known, copies, strict=True) for pair in _pairs(old, new)]
+    paths = tuple(target for _, target in pairs)
+    try:
+        copy_files((source, table.path + target) for source, target in pairs)
+    except BaseException:
+        discard(table, paths)
+        raise
+    sources = tuple(RewrittenFile(f.id, deletes_seen(f)) for f in files)
+    change = RewriteFiles(table, sources, copies, keeps_history=False)
+    size = sum(f.file_size_bytes for f in copies)
+    return Done(table, (change,), paths, Counts(files=len(copies), bytes=size))
+
+
+def _placed(table: TableVersion, write: str, number: int, file: NewDataFile) -> NewDataFile:
+    """Return the path of a copy: a partition's files stay in its directory, as DuckDB requires."""
+    name = f"{write}/{number}.parquet"
+    if file.partition_id is not None:
+        name = f"{directory_beside(table.path, file.path)}{write}-{number}.parquet"
+    deletes = file.deletes
+    if deletes is not None:
+        dead = same_file(deletes.path, f"{write}/{number}-deletes.parquet")
+        deletes = replace(deletes, path=dead)
+    return replace(file, path=same_file(file.path, name), deletes=deletes)
+
+
+def _pairs(old: NewDataFile, new: NewDataFile) -> list[tuple[str, str]]:
+    pairs = [(old.path, new.path)]
+    if old.deletes is not None and new.deletes is not None:
+        pairs.append((old.deletes.path, new.deletes.path))
+    return pairs
+
+
+def postponable(
+    table: TableId, snapshots: Sequence[tuple[Snapshot, Sequence[Entry]]], files: Iterable[DataFile]
+) -> dict[int, frozenset[int]]:
+    """Return the snapshots whose rewrites of a table can be moved, and the files each one wrote.
+
+    ``snapshots`` are in order, each with its log entries; ``files`` are the live files. The rewrite
+    of a snapshot can be moved if the snapshot did nothing else to any table and all files that it
+    wrote are unchanged. The snapshot before it must still exist, so that the sources have not
+    expired.
+    """
+    live = {f.id: f for f in files if f.partial_max is None and not f.dead_rows}
+    found: dict[int, frozenset[int]] = {}
+    for (before, _), (this, entries) in pairwise(snapshots):
+        verbs, about = {e.verb for e in entries}, {e.id for e in entries}
+        is_rewrite = Verb.REWRITE_DELETE in verbs and verbs <= _REWRITTEN and about == {table}
+        if this.id != before.id + 1 or not is_rewrite:
+            continue
+        written = frozenset(range(before.next_file_id, this.next_file_id))
+        if all(n in live and live[n].begin_snapshot == this.id for n in written):
+            found[this.id] = written
+    return found
+
 
 # After so many lost races, a job briefly leaves rollups stale, so that it ends at all.
 _INSISTING = 5
@@ -217,9 +328,9 @@ class JobWorker:
         # If others write all the time, only lots get to the end.
         is_alone = not (self._lost or meeting or rollup_names(table))
         if files_left(job, found, shadows) and is_alone:
-            whole = self._lots.written_whole(job, found, shadows)
-            if whole is not None:
-                return self._publish_whole(job, found, shadows, *whole)
+            published = self._publish_whole(job, found, shadows)
+            if published is not None:
+                return published
         if self._shares.convert(job, found, shadows):
             return None
         if meeting and self._meeting is None:
@@ -228,15 +339,13 @@ class JobWorker:
         return self._publish(job, found, shadows)
 
     def _publish_whole(
-        self,
-        job: Job,
-        found: Survey,
-        shadows: Sequence[Shadow],
-        written: list[RewrittenBin],
-        speed: JobSpeed,
-    ) -> Committed:
+        self, job: Job, found: Survey, shadows: tuple[Shadow, ...]
+    ) -> Committed | None:
         """Publish the converted columns of a small table in the commit of its converted files."""
-        table = found.table
+        whole = self._lots.written_whole(job, found, shadows)
+        if whole is None:
+            return None
+        table, (written, speed) = found.table, whole
         try:
             change = publication(job, table, frozenset(f.id for f in found.rows.files))
             rewrites = [change for part in written for change in part.done.changes]
@@ -256,7 +365,7 @@ class JobWorker:
     def _publish(self, job: Job, found: Survey, shadows: tuple[Shadow, ...]) -> Committed | None:
         """Publish the converted columns, in files that begin at the same snapshot."""
         table = found.table
-        columns = converted_columns(shadows, partial(self._nulls, table))
+        columns = converted_columns(shadows, lambda c: self._state.store.ask(nulls_of, table, c))
         change = publication(job, table, frozenset(f.id for f in found.rows.files))
         renewal = renew(self._state.store, found, job.base)
         change = replace(change, postponed=renewal.postponed)
@@ -308,9 +417,6 @@ class JobWorker:
             return None
         done = self._record.commit([], found.table, self._finish(found, job))
         return Committed(done.snapshot.id)
-
-    def _nulls(self, table: TableVersion, column: Field) -> int:
-        return self._state.store.ask(nulls_of, table, column)
 
     def _finish(self, found: Survey, job: Job, told: str | None = None) -> JobStep:
         total = len(found.rows.files)

@@ -27,10 +27,10 @@ from shelduck.model.tables.keys import KeySpec
 from shelduck.model.tables.schema import Schema
 from shelduck.model.text.names import html_table, html_text, quote_name, schema_word, split_name
 from shelduck.model.types.data_types import Member, declared_type, type_text
-from shelduck.objects.metadata_tables import MetadataVerbs
 from shelduck.objects.restore import RestoreVerbs
 from shelduck.objects.statement.create_table import CreateTableStatement, creating
 from shelduck.objects.statement.schemas_and_tables import dropped_table
+from shelduck.objects.targets import MetadataVerbs
 from shelduck.streams.verb import StreamVerbs
 from shelduck.text.ddl.partitioning import partition_keys
 from shelduck.text.ddl.sorting import sort_keys

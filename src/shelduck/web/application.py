@@ -31,15 +31,7 @@ from shelduck.errors import (
 )
 from shelduck.lake.state import LakeState
 from shelduck.web.guard import Guard, GuardMiddleware
-from shelduck.web.pages import (
-    branches_page,
-    files_page,
-    jobs_page,
-    lake_page,
-    snapshots_page,
-    story_page,
-    table_pages,
-)
+from shelduck.web.pages import files_page, jobs_page, lake_page, story_page, table_pages
 from shelduck.web.site import ASSETS, Site
 
 Page = Callable[[Site, Request], Response]
@@ -51,12 +43,12 @@ _PAGES: dict[str, Page] = {
     "/tables/{table:int}/files": files_page.show,
     "/tables/{table:int}/rows": table_pages.show_rows,
     "/views/{view:int}": table_pages.show_view,
-    "/snapshots": snapshots_page.show,
-    "/snapshots/compare": snapshots_page.compare,
+    "/snapshots": lake_page.show_log,
+    "/snapshots/compare": lake_page.compare,
     "/jobs": jobs_page.show,
     "/plan": table_pages.show_plan,
-    "/branches": branches_page.show,
-    "/branches/diff": branches_page.show_diff,
+    "/branches": lake_page.show_branches,
+    "/branches/diff": lake_page.show_branch,
 }
 _STATUS: tuple[tuple[type[ShelduckError], int], ...] = (
     (NotFound, 404),

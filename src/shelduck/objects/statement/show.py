@@ -25,10 +25,9 @@ from shelduck.model.tables.schema import Path, Schema, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.names import backticked
-from shelduck.objects.metadata_tables import history
 from shelduck.objects.statement import describe as described
 from shelduck.objects.statement.schemas_and_tables import SCHEMA_WORDS
-from shelduck.objects.targets import query_frame
+from shelduck.objects.targets import history, query_frame
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.text.foreign_words import SPARKS
 from shelduck.text.query.rewriting import begins_query

@@ -14,8 +14,7 @@ from shelduck.lake.results import PlainRows, Result, TableName, Unchanged, table
 from shelduck.lake.unit import UnitOfWork, carry_out
 from shelduck.model.tables.view import ViewDefinition
 from shelduck.model.text.names import backticked, double_quoted, quote_text, schema_names
-from shelduck.objects.metadata_tables import TABLES
-from shelduck.objects.targets import frame_of, require_harmless
+from shelduck.objects.targets import TABLES, frame_of, require_harmless
 from shelduck.text.query.rewriting import read_query
 from shelduck.text.query.translate import CATALOG, duckdb_query, refusal_query, require_columns
 from shelduck.text.query.travel import read_version
