@@ -240,7 +240,7 @@ def test_deletion_vectors_of_any_position_read_back():
 
     assert found["file:///a"].to_pylist() == [0, 5, 2**31, 2**32 + 1]
     assert found["file:///b"].to_pylist() == list(range(1000))
-    assert [(v.rows, v.offset) for v in writer.vectors] == [
-        (4, 4),
-        (1000, 4 + writer.vectors[0].length),
+    assert [(b["properties"]["cardinality"], b["offset"]) for b in writer.blobs] == [
+        ("4", 4),
+        ("1000", 4 + writer.blobs[0]["length"]),
     ]

@@ -14,6 +14,7 @@ from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.partition import named_keys
 from shelduck.model.tables.schema import Default, Field, Kind, Path, path_text
 from shelduck.model.tables.table_version import TableVersion
+from shelduck.read.table_rows import TableRows
 
 _MOST_LINES = 20
 
@@ -98,6 +99,15 @@ class ExportReport:
         if self.rewrites:
             steps.append(f"table.rewrite([{listed([f.file_id for f in self.rewrites])}])")
         return f"export with rewrite=True, or run {' and '.join(steps)} and export again"
+
+
+def rows_report(
+    name: str, rows: TableRows, losses: Sequence[Loss], rewrites: Sequence[FileRewrite]
+) -> ExportReport:
+    """Return the report of an export of these rows to the format of a name."""
+    table, inlined = rows.table, sum(len(part.rows) for part in rows.inlined)
+    made = tuple(losses), tuple(rewrites), inlined
+    return ExportReport(name, table.full_name, table.snapshot.id, *made)
 
 
 def listed(numbers: Sequence[int]) -> str:

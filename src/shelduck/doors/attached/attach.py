@@ -98,7 +98,7 @@ def attach(
 def _put(spark: SparkSession, name: str, found: Lake, *, default: bool) -> None:
     """Let a session find a lake by its name, or leave the session as it was."""
     key = name.lower()
-    attached = _session(spark).lakes[key] = AttachedLake(found, spark)
+    attached = attached_to(spark).lakes[key] = AttachedLake(found, spark)
     try:
         if (token := engine_for(spark).put_catalog(name, attached.answer)) is not None:
             _tokens[session_id(spark), key] = name, token
@@ -112,11 +112,11 @@ def _put(spark: SparkSession, name: str, found: Lake, *, default: bool) -> None:
 
 
 def _require_free(spark: SparkSession, name: str, *, default: bool) -> None:
-    known = _session(spark).lakes.get(name.lower())
+    known = attached_to(spark).lakes.get(name.lower())
     if known is not None and known.is_shared:
         # The session has it from the one that made it.
         detach(spark, name)
-    if name.lower() in _session(spark).lakes or _setting(spark, name) not in (None, CLASS):
+    if name.lower() in attached_to(spark).lakes or _setting(spark, name) not in (None, CLASS):
         raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
     if default:
         engine_for(spark).require_current_catalog(name)
@@ -136,7 +136,7 @@ def register(spark: SparkSession) -> None:
 
 def _know_format(spark: SparkSession) -> bool:
     """Return whether Spark itself knows the format; if not, PySpark's ``load`` is replaced."""
-    source = LakeSources(spark, _session(spark).lakes)
+    source = LakeSources(spark, attached_to(spark).lakes)
     if engine_for(spark).put_source(source.answer):
         return True
     _sources.setdefault(session_id(spark), source)
@@ -159,7 +159,7 @@ def detach(spark: SparkSession, name: str = "lake") -> None:
     Raises NotFound if no lake of that name is attached.
     """
     key = name.lower()
-    session = _session(spark)
+    session = attached_to(spark)
     found = session.lakes.pop(key, None)
     token = _tokens.pop((session_id(spark), key), None)
     if found is None and token is None:
@@ -214,15 +214,10 @@ def share(spark: SparkSession, other: SparkSession, name: str) -> None:
     """Make a lake of one session a catalog of another, for as long as the first has it."""
     key = name.lower()
     name, _ = _tokens[session_id(spark), key]
-    lake = _session(spark).lakes[key].lake
-    shared = _session(other).lakes[key] = AttachedLake(lake, other, is_shared=True)
+    lake = attached_to(spark).lakes[key].lake
+    shared = attached_to(other).lakes[key] = AttachedLake(lake, other, is_shared=True)
     _tokens[session_id(other), key] = name, put_catalog(other, name, shared.answer)
     _know_format(other)
-
-
-def attached_to(spark: SparkSession) -> SessionSql:
-    """Return the lakes of a session, and what it makes of statements."""
-    return _session(spark)
 
 
 def forget(spark: SparkSession) -> None:
@@ -246,7 +241,7 @@ def _take_over(spark: SparkSession) -> None:
         replace_views(lambda session: _with_lakes(session) is not None)
         replace_method(type(spark), "newSession", _new_session)
     else:
-        for name in _session(spark).lakes:
+        for name in attached_to(spark).lakes:
             tell_over_connect(name)
         for method, length in (("databaseExists", 2), ("tableExists", 3)):
             replace_method(type(spark.catalog), method, partial(_exists, length))
@@ -297,7 +292,8 @@ def _session_of_stream(spark: SparkSession) -> SessionSql | None:
     return None
 
 
-def _session(spark: SparkSession) -> SessionSql:
+def attached_to(spark: SparkSession) -> SessionSql:
+    """Return the lakes of a session, and what it makes of statements."""
     return _sessions.setdefault(session_id(spark), SessionSql(spark))
 
 
@@ -360,7 +356,7 @@ def session(
     """
     spark = session_for(config)
     made = NewLake(ducklake_version=ducklake_version, encrypted=encrypted)
-    lakes, asked = _session(spark).lakes, (url, data_path, storage, made)
+    lakes, asked = attached_to(spark).lakes, (url, data_path, storage, made)
     known = lakes.get(name.lower())
     if known is not None and known.asked == asked:
         _use(spark, name)

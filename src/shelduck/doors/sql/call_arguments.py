@@ -19,6 +19,7 @@ from shelduck.lake.operation import Procedure, Runner
 from shelduck.lake.results import TableName
 from shelduck.model.text.intervals import parse_interval
 from shelduck.model.text.names import split_name
+from shelduck.objects.catalog_verbs import Table
 from shelduck.text.tokens.parts import Argument, Call, IntervalText, NamedTable, TimestampText
 
 
@@ -56,6 +57,11 @@ def table_name(runner: Runner, table: str, schema: str | None = None) -> TableNa
     if schema is not None:
         default = runner.view().workspace.word_of(schema)
     return runner.name(NamedTable(split_name(table)), default)
+
+
+def table_of(runner: Runner, table: str, schema: str | None = None) -> Table:
+    """Return the verbs of the table that `table_name` finds."""
+    return Table(runner.state, table_name(runner, table, schema), runner.unit)
 
 
 def by_name(*functions: Procedure) -> dict[str, Procedure]:

@@ -109,9 +109,7 @@ def topics(words: str) -> list[Topic]:
 def read_help(cursor: Cursor) -> Help:
     """Read the topic behind ``HELP``: words, or a text of them."""
     if cursor.peek().kind is TokenKind.STRING:
-        topic = cursor.string("a topic")
-        cursor.end()
-        return Help(topic)
+        return Help(cursor.string("a topic"))
     words = []
     while cursor.peek().kind is not TokenKind.END:
         words.append(cursor.take().text)

@@ -40,7 +40,6 @@ def read_begin(cursor: Cursor) -> BeginTransaction:
     """Read the statement behind ``BEGIN`` or ``START TRANSACTION``."""
     if cursor.at == 1:
         cursor.accept_any("TRANSACTION", "WORK")
-    cursor.end()
     return BeginTransaction()
 
 
@@ -49,7 +48,6 @@ def read_commit(cursor: Cursor) -> CommitTransaction:
     cursor.accept_any("TRANSACTION", "WORK")
     if cursor.sees("MESSAGE"):
         raise cursor.refusal("COMMIT MESSAGE", "use CALL set_commit_message('author', 'message')")
-    cursor.end()
     return CommitTransaction()
 
 
@@ -58,7 +56,6 @@ def read_rollback(cursor: Cursor) -> RollbackTransaction:
     cursor.accept_any("TRANSACTION", "WORK")
     if cursor.sees("TO"):
         raise cursor.refusal("ROLLBACK TO", "there are no savepoints; use ROLLBACK")
-    cursor.end()
     return RollbackTransaction()
 
 
@@ -67,15 +64,12 @@ def read_set_variable(cursor: Cursor) -> SetVariable:
     name = cursor.name("a variable")
     cursor.expect("=")
     value = skip_expression(cursor, what="a value")
-    cursor.end()
     return SetVariable(name, Rewriting(cursor, [value]).expression(value))
 
 
 def read_reset_variable(cursor: Cursor) -> SetVariable:
     """Read the statement behind ``RESET VARIABLE``."""
-    name = cursor.name("a variable")
-    cursor.end()
-    return SetVariable(name, None)
+    return SetVariable(cursor.name("a variable"), None)
 
 
 def begin(runner: Runner, _: BeginTransaction) -> Result:

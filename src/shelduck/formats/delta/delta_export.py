@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -391,20 +391,9 @@ def _leaves_of(f: Field, path: tuple[str, ...]) -> Iterator[tuple[Field, tuple[s
     """Yield the leaves below a field with their path, except those inside structs."""
     if f.is_leaf:
         yield f, path
-    elif f.shape is not Kind.STRUCT:
-        yield from _parts_of(f.children, _PATHS[_kind(f)], path)
-
-
-def _parts_of(
-    children: Sequence[Field], names: Iterable[str], path: tuple[str, ...]
-) -> Iterator[tuple[Field, tuple[str, ...]]]:
-    for child, name in zip(children, names, strict=True):
-        yield from _leaves_of(child, (*path, name))
-
-
-def _kind(f: Field) -> Kind:
-    assert isinstance(f.shape, Kind)
-    return f.shape
+    elif isinstance(f.shape, Kind) and f.shape is not Kind.STRUCT:
+        for child, name in zip(f.children, _PATHS[f.shape], strict=True):
+            yield from _leaves_of(child, (*path, name))
 
 
 def _type(f: Field, found: DeltaSurvey) -> str | Action:

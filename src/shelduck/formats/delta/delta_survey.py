@@ -20,6 +20,7 @@ from shelduck.formats.report import (
     listed,
     lost_default,
     lost_partitioning,
+    rows_report,
     shown_parts,
     unknown_rows,
 )
@@ -85,7 +86,8 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
     types = {
         leaf.id: s for f in fields for leaf in f.leaves() if (s := shown_as(leaf.leaf)) is not None
     }
-    found = _Found.of(rows, fields, types)
+    columns = table.columns.fields
+    found = _Found(*rows.by_layout(lambda f, m: layout_findings(f, fields, columns, m, types)))
     names = found.names(table, fields)
     mode = mode or ("id" if all(one.has_ids for one in found.by_layout.values()) else "name")
     why = {n: tuple(_reasons(one, fields, names, mode)) for n, one in found.by_layout.items()}
@@ -97,14 +99,8 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
     again = {r.file_id for r in rewrites}
     narrow = found.narrow(f.id for f in rows.files if f.id not in again)
     rules = shown_rules(rows, types)
-    report = ExportReport(
-        FORMAT,
-        table.full_name,
-        table.snapshot.id,
-        (*losses, *_of_readers(fields, narrow), *lost_partitioning(table), *rules.losses),
-        tuple(rewrites),
-        sum(len(part.rows) for part in rows.inlined),
-    )
+    losses += [*_of_readers(fields, narrow), *lost_partitioning(table), *rules.losses]
+    report = rows_report(FORMAT, rows, losses, rewrites)
     kinds = {number: tuple(sorted(files)) for number, files in narrow.items()}
     return DeltaSurvey(rows, fields, types, names, kinds, mode, report, rules=rules)
 
@@ -115,18 +111,6 @@ class _Found:
 
     by_layout: dict[int, DeltaFindings]
     layout_of: dict[int, int]
-
-    @classmethod
-    def of(
-        cls, rows: TableRows, fields: Sequence[Field], types: Mapping[FieldId, DeltaType]
-    ) -> _Found:
-        """Check each layout once."""
-        columns = rows.table.columns.fields
-        return cls(
-            *rows.by_layout(
-                lambda file, mapping: layout_findings(file, fields, columns, mapping, types)
-            )
-        )
 
     def names(self, table: TableVersion, fields: Sequence[Field]) -> dict[FieldId, str]:
         """Return the physical names: those that all files use, or else those of new files."""

@@ -13,8 +13,8 @@ import struct
 import time
 import uuid
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -215,16 +215,16 @@ class _IcebergExport:
         place = f"{self.deletes}/vectors.puffin"
         content = puffin.bytes()
         write_bytes(place, content)
-        for vector in puffin.vectors:
+        for blob in puffin.blobs:
             yield {
                 "content": DataFileContent.POSITION_DELETES,
                 "file_path": named(place),
                 "file_format": FileFormat.PUFFIN,
-                "record_count": vector.rows,
+                "record_count": int(blob["properties"]["cardinality"]),
                 "file_size_in_bytes": len(content),
-                "referenced_data_file": vector.data_file,
-                "content_offset": vector.offset,
-                "content_size_in_bytes": vector.length,
+                "referenced_data_file": blob["properties"]["referenced-data-file"],
+                "content_offset": blob["offset"],
+                "content_size_in_bytes": blob["length"],
             }
 
     def _content(
@@ -278,56 +278,39 @@ def _parsed(schema: JsonObject, table: str) -> Schema:
     return parsed
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionVector:
-    """Where the deleted positions of one data file are in a Puffin file, and how many there are."""
-
-    data_file: str
-    rows: int
-    offset: int
-    length: int
-
-
 class PuffinWriter:
-    """The bytes of a Puffin file, vector by vector."""
+    """The bytes of a Puffin file, and what its footer tells of each vector."""
 
     def __init__(self) -> None:
-        self._parts = [_MAGIC]
-        self._size = len(_MAGIC)
-        self.vectors: list[DeletionVector] = []
+        self._content = bytearray(_MAGIC)
+        self.blobs: list[JsonObject] = []
 
     def add(self, data_file: str, positions: Iterable[int]) -> None:
         """Add the deleted positions of a data file, by its path in the metadata."""
         bitmap = BitMap64(positions)
         bitmap.run_optimize()
-        blob = _framed(bitmap.serialize())
-        self.vectors.append(DeletionVector(data_file, len(bitmap), self._size, len(blob)))
-        self._parts.append(blob)
-        self._size += len(blob)
+        vector = _VECTOR_MAGIC + bitmap.serialize()
+        blob = struct.pack(">i", len(vector)) + vector + struct.pack(">I", zlib.crc32(vector))
+        told = {"referenced-data-file": data_file, "cardinality": str(len(bitmap))}
+        self.blobs.append(
+            {
+                "type": "deletion-vector-v1",
+                "fields": [_POSITION_FIELD],
+                "snapshot-id": -1,
+                "sequence-number": -1,
+                "offset": len(self._content),
+                "length": len(blob),
+                "properties": told,
+            }
+        )
+        self._content += blob
 
     def bytes(self) -> bytes:
         """Return the whole file."""
-        payload = json.dumps({"blobs": [_described(v) for v in self.vectors]}).encode()
+        payload = json.dumps({"blobs": self.blobs}).encode()
         flags = bytes(4)
         footer = _MAGIC + payload + struct.pack("<i", len(payload)) + flags + _MAGIC
-        return b"".join(self._parts) + footer
-
-
-def _framed(bitmap: bytes) -> bytes:
-    vector = _VECTOR_MAGIC + bitmap
-    return struct.pack(">i", len(vector)) + vector + struct.pack(">I", zlib.crc32(vector))
-
-
-def _described(vector: DeletionVector) -> dict[str, object]:
-    return {
-        "type": "deletion-vector-v1",
-        "fields": [_POSITION_FIELD],
-        "snapshot-id": -1,
-        "sequence-number": -1,
-        "offset": vector.offset,
-        "length": vector.length,
-        "properties": {"referenced-data-file": vector.data_file, "cardinality": str(vector.rows)},
-    }
+        return bytes(self._content) + footer
 
 
 def described(
@@ -366,14 +349,7 @@ class _Described:
             "file_size_in_bytes": file.file_size_bytes,
             "first_row_id": file.row_id_start,
         }
-        columns: dict[str, dict[int, Any]] = {
-            "column_sizes": {},
-            "value_counts": {},
-            "null_value_counts": {},
-            "nan_value_counts": {},
-            "lower_bounds": {},
-            "upper_bounds": {},
-        }
+        columns: dict[str, dict[int, Any]] = defaultdict(dict)
         for field_id, stored in self._found.stored[file.id].items():
             known = stats.get(field_id, {}).get(file.id)
             if field_id not in self._leaves or known is None:
@@ -386,7 +362,7 @@ class _Described:
             if bounds is not None:
                 for name, value in zip(("lower_bounds", "upper_bounds"), bounds, strict=True):
                     columns[name][field_id] = to_bytes(self._types[field_id], value)
-        return made | {name: values for name, values in columns.items() if values}
+        return made | columns
 
 
 def _count(

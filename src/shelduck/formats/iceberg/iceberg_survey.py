@@ -29,6 +29,7 @@ from shelduck.formats.report import (
     listed,
     lost_default,
     lost_of_table,
+    rows_report,
     unknown_rows,
 )
 from shelduck.model.files.data_file import DataFile, Layout, MappedName, NameMapping, PhysicalField
@@ -83,7 +84,8 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
         )
     table, columns = rows.table, rows.table.columns.fields
     every = {leaf.id: _any_type(leaf) for leaf in table.columns.leaves()}
-    found = _Findings.of(rows, shown_columns(columns, every).fields)
+    fields = shown_columns(columns, every).fields
+    found = _Findings(*rows.by_layout(lambda f, m: layout_findings(f, fields, columns, m)))
     version = format_version or (LAST_VERSION if _needs_last(found, every) else FIRST_VERSION)
     types = {
         leaf.id: choose(leaf.leaf, found.forms(leaf.id), version) for leaf in table.columns.leaves()
@@ -113,10 +115,7 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
         *_of_readers(rows.files, found, shown, paths),
         *lost_of_table(table),
     )
-    inlined = sum(len(part.rows) for part in rows.inlined)
-    report = ExportReport(
-        FORMAT, table.full_name, table.snapshot.id, losses, tuple(rewrites), inlined
-    )
+    report = rows_report(FORMAT, rows, losses, rewrites)
     stored = {f: found.by_layout[number].stored for f, number in found.layout_of.items()}
     return IcebergSurvey(rows, version, shown, stored, names, report)
 
@@ -127,14 +126,6 @@ class _Findings:
 
     by_layout: dict[int, IcebergFindings]
     layout_of: dict[int, int]
-
-    @classmethod
-    def of(cls, rows: TableRows, fields: Sequence[Field]) -> _Findings:
-        """Check each layout once."""
-        columns = rows.table.columns.fields
-        return cls(
-            *rows.by_layout(lambda file, mapping: layout_findings(file, fields, columns, mapping))
-        )
 
     def forms(self, leaf: FieldId) -> list[PhysicalField]:
         """Return how files hold a leaf."""

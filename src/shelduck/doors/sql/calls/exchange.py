@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from shelduck.doors.sql.call_arguments import Texts, by_name, table_name, text
+from shelduck.doors.sql.call_arguments import Texts, by_name, table_name, table_of, text
 from shelduck.errors import InvalidRequest
 from shelduck.formats.delta.import_verbs import LakeBorders
 from shelduck.lake.operation import Runner
 from shelduck.lake.results import PlainRows, Result
 from shelduck.model.tables.options import OptionValue
 from shelduck.objects import set_options as api
-from shelduck.objects.catalog_verbs import Table
 from shelduck.text.tokens.parts import Argument, IntervalText
 
 _REPORT = "kind string, subject string, what string, data_file_id bigint, bytes bigint"
@@ -29,7 +28,7 @@ def add_files(
     hive_partitioning: bool | None = None,
 ) -> Result:
     """Make Parquet files part of a table; ``path`` is one place or an array of them."""
-    return _table(runner, table, schema).add_files(
+    return table_of(runner, table, schema).add_files(
         path,
         allow_missing=allow_missing,
         ignore_extra_columns=ignore_extra_columns,
@@ -58,7 +57,7 @@ def plan_export(
     schema: str | None = None,
 ) -> PlainRows:
     """Preview an export: one row for each loss and each file to rewrite, one for rows to flush."""
-    report = _table(runner, table, schema).plan_export(format)
+    report = table_of(runner, table, schema).plan_export(format)
     rows: list[tuple[object, ...]] = [
         ("rewrite", f.path, "; ".join(f.reasons), f.file_id, f.bytes) for f in report.rewrites
     ]
@@ -79,7 +78,7 @@ def export_iceberg(
     format_version: int | None = None,
 ) -> PlainRows:
     """Write Iceberg metadata over the files of a table; one row that says where."""
-    done = _table(runner, table, schema).export_iceberg(
+    done = table_of(runner, table, schema).export_iceberg(
         path, rewrite=rewrite, format_version=format_version
     )
     row = (done.path, done.snapshot, done.files, len(done.report.losses))
@@ -90,13 +89,9 @@ def export_delta(
     runner: Runner, table: str, path: str, *, schema: str | None = None, rewrite: bool = False
 ) -> PlainRows:
     """Write a Delta log over the files of a table; one row that says where."""
-    done = _table(runner, table, schema).export_delta(path, rewrite=rewrite)
+    done = table_of(runner, table, schema).export_delta(path, rewrite=rewrite)
     row = (done.path, done.snapshot, done.files, len(done.report.losses))
     return PlainRows(_EXPORTED.replace("metadata_file", "path"), [row])
-
-
-def _table(runner: Runner, table: str, schema: str | None) -> Table:
-    return Table(runner.state, table_name(runner, table, schema), runner.unit)
 
 
 def set_option(

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from shelduck.branches.verb import fast_forward as fast_forward_table
 from shelduck.doors.sql import transactions
-from shelduck.doors.sql.call_arguments import Moment, by_name, table_name, values
+from shelduck.doors.sql.call_arguments import Moment, by_name, table_name, table_of, values
 from shelduck.doors.sql.calls import exchange, functions, upkeep_calls
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.lake.operation import Answer, Operation, Procedure, Runner
@@ -21,7 +21,6 @@ from shelduck.lake.results import Committed, PlainRows, Result
 from shelduck.lake.results import table_name as plain_name
 from shelduck.lake.unit import refuse_in_transaction
 from shelduck.model.text.names import split_name
-from shelduck.objects.catalog_verbs import Table
 from shelduck.text.foreign_words import foreign_procedure
 from shelduck.text.tokens.arguments import read_call
 from shelduck.text.tokens.cursor import Cursor
@@ -47,9 +46,7 @@ def call(runner: Runner, statement: Call) -> Answer:
 
 def read_call_statement(cursor: Cursor) -> Call:
     """Read the statement behind ``CALL``."""
-    call = read_call(cursor, cursor.path("a procedure"), "procedure")
-    cursor.end()
-    return call
+    return read_call(cursor, cursor.path("a procedure"), "procedure")
 
 
 # Iceberg's own default.
@@ -58,18 +55,18 @@ _ORPHAN_AGE = timedelta(days=3)
 
 def rollback_to_snapshot(runner: Runner, table: str, snapshot_id: int) -> PlainRows:
     """Give a table the rows and columns of a snapshot again; a commit, as RESTORE is."""
-    return _restored(runner, lambda: _table(runner, table).restore(version=snapshot_id))
+    return _restored(runner, lambda: table_of(runner, table).restore(version=snapshot_id))
 
 
 def rollback_to_timestamp(runner: Runner, table: str, timestamp: Moment) -> PlainRows:
     """Give a table the rows and columns of a time again."""
-    return _restored(runner, lambda: _table(runner, table).restore(timestamp=timestamp))
+    return _restored(runner, lambda: table_of(runner, table).restore(timestamp=timestamp))
 
 
 def ancestors_of(runner: Runner, table: str, snapshot_id: int | None = None) -> PlainRows:
     """Show the snapshots that changed a table, newest first, up to one of them."""
-    last = snapshot_id
-    rows = [(s.id, s.time) for s in _table(runner, table).history() if last is None or s.id <= last]
+    last, found = snapshot_id, table_of(runner, table).history()
+    rows = [(s.id, s.time) for s in found if last is None or s.id <= last]
     if last is not None and last not in dict(rows):
         raise NotFound(f"snapshot {last} did not change table {table}", about="snapshot")
     return PlainRows("snapshot_id bigint, timestamp timestamp", rows)
@@ -96,12 +93,12 @@ def fast_forward(runner: Runner, table: str, branch: str, to: str) -> PlainRows:
 
 def rewrite_position_delete_files(runner: Runner, table: str) -> PlainRows:
     """Write the files again that have deleted rows."""
-    return compacted_rows([_table(runner, table).rewrite_deletes(0)])
+    return compacted_rows([table_of(runner, table).rewrite_deletes(0)])
 
 
 def rewrite_manifests(runner: Runner, table: str, use_caching: bool = True) -> PlainRows:  # noqa: ARG001
     """Do nothing: a lake has no manifests."""
-    _table(runner, table).history(limit=1)
+    table_of(runner, table).history(limit=1)
     return PlainRows("rewritten_manifests_count int, added_manifests_count int", [(0, 0)])
 
 
@@ -118,10 +115,6 @@ def remove_orphan_files(
         older_than=older_than or _ORPHAN_AGE, table=name, dry_run=dry_run
     )
     return PlainRows("orphan_file_location string", [(path,) for path in done.files])
-
-
-def _table(runner: Runner, name: str) -> Table:
-    return Table(runner.state, table_name(runner, name), runner.unit)
 
 
 def _restored(runner: Runner, restore: Callable[[], Result]) -> PlainRows:

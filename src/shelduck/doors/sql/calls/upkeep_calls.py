@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from shelduck.doors.sql.call_arguments import Moment, Numbers, Share, Span, by_name, text
-from shelduck.doors.sql.call_arguments import table_name as named_table
+from shelduck.doors.sql.call_arguments import Moment, Numbers, Share, Span, by_name, table_of, text
 from shelduck.errors import InvalidRequest
 from shelduck.lake.operation import Answer, Runner
-from shelduck.lake.results import Committed, Compacted, PlainRows, Result, TableName, Unchanged
+from shelduck.lake.results import Committed, PlainRows, Unchanged
 from shelduck.lake.state import Turns
 from shelduck.lake.unit import refuse_in_transaction
 from shelduck.objects.catalog_verbs import CatalogVerbs, Table
@@ -20,6 +19,7 @@ from shelduck.upkeep.lake_upkeep import ORPHAN_AGE
 from shelduck.upkeep.maintain import MAX_BYTES, MAX_TIME, Budget, maintain_lake
 from shelduck.upkeep.statement import checkpoint, compacted_rows, deleted_rows, lake_of
 
+Done = TypeVar("Done")
 _CHECKED = (
     "table string, kind string, object string, wrong string, remedy string, level string,"
     " repair string"
@@ -56,7 +56,8 @@ def compact(
         "where": where,
     }
     more: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return _in_turn(runner, table, schema, lambda t: t.compact(**more, dry_run=dry_run))
+    done = _in_turn(runner, table, schema, lambda t: t.compact(**more, dry_run=dry_run))
+    return compacted_rows(done)
 
 
 def rewrite_data_files(
@@ -68,11 +69,10 @@ def rewrite_data_files(
     dry_run: bool = False,
 ) -> PlainRows:
     """Rewrite files with many deleted rows: of one table, of a schema, or of the lake."""
-
-    def rewritten(found: Table) -> Compacted:
-        return found.rewrite_deletes(delete_threshold, dry_run=dry_run)
-
-    return _in_turn(runner, table, schema, rewritten)
+    done = _in_turn(
+        runner, table, schema, lambda t: t.rewrite_deletes(delete_threshold, dry_run=dry_run)
+    )
+    return compacted_rows(done)
 
 
 def expire_snapshots(
@@ -172,16 +172,15 @@ def check(
 
 
 def _in_turn(
-    runner: Runner, table: str | None, schema: str | None, act: Callable[[Table], Compacted]
-) -> PlainRows:
-    def made(name: TableName) -> Compacted:
-        return act(Table(runner.state, name, runner.unit))
-
+    runner: Runner, table: str | None, schema: str | None, act: Callable[[Table], Done]
+) -> list[Done]:
+    """Return what a verb did with one table, with all of a schema, or with all of the lake."""
     if table is not None:
-        return compacted_rows([made(named_table(runner, table, schema))])
+        return [act(table_of(runner, table, schema))]
     names = CatalogVerbs(runner.state, runner.unit).tables(schema)
     with Turns() as turns:
-        return compacted_rows(turns.each(names, made))
+        each = turns.each(names, lambda name: act(Table(runner.state, name, runner.unit)))
+        return list(each)
 
 
 def flush_inlined_data(
@@ -191,15 +190,7 @@ def flush_inlined_data(
     if runner.unit is not None:
         raise InvalidRequest("a flush commits by itself; run it outside of the transaction")
 
-    def flushed(name: TableName) -> tuple[TableName, Result]:
-        return name, Table(runner.state, name).flush_inlined_data()
-
-    if table_name is not None:
-        done = [flushed(named_table(runner, table_name, schema))]
-    else:
-        names = CatalogVerbs(runner.state, runner.unit).tables(schema)
-        with Turns() as turns:
-            done = list(turns.each(names, flushed))
+    done = _in_turn(runner, table_name, schema, lambda t: (t.name, t.flush_inlined_data()))
     rows = [
         (name.schema, name.name, *_landed(result), result.note or None)
         for name, result in done
@@ -215,13 +206,12 @@ def _landed(result: Committed | Unchanged) -> tuple[int | None, int]:
 
 def fold(runner: Runner, table_name: str, *, schema: str | None = None) -> Answer:
     """Combine rows of the same key that other writers put into a table."""
-    return Table(runner.state, named_table(runner, table_name, schema), runner.unit).fold()
+    return table_of(runner, table_name, schema).fold()
 
 
 def refresh_rollups(runner: Runner, table_name: str, *, schema: str | None = None) -> Answer:
     """Update all rollups of a table that another writer left outdated."""
-    name = named_table(runner, table_name, schema)
-    return Table(runner.state, name, runner.unit).refresh_rollups()
+    return table_of(runner, table_name, schema).refresh_rollups()
 
 
 PROCEDURES = by_name(
