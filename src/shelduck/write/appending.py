@@ -68,7 +68,7 @@ def append(
         refuse_tagged(planned)
     rows = NamedRows(df, planned, how.by_position, how.delete_sign or DELETE_SIGN)
     if how.delete_sign is not None or not is_plain(planned):
-        return _load(state, unit, rows, how)
+        return carry_out_rows(state, unit, lambda into: _loaded_into(into, rows, how), again=True)
 
     def again(own: UnitOfWork) -> Written | None:
         found = _under(own, rows)
@@ -263,10 +263,6 @@ def _written(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Ma
         raise
     own = writer if unit is None else None
     return Written(replace(done, alter=alter), own, given, how.evolution.expects)
-
-
-def _load(state: LakeState, unit: UnitOfWork | None, rows: NamedRows, how: Manner) -> Result:
-    return carry_out_rows(state, unit, lambda into: _loaded_into(into, rows, how), again=True)
 
 
 def _loaded_into(into: UnitOfWork, rows: NamedRows, how: Manner) -> Loaded:

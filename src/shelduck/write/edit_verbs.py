@@ -23,7 +23,7 @@ from shelduck.read.table_rows import TableRows
 from shelduck.write.changes.append import limits_of, placing
 from shelduck.write.changes.edits import delete_rows, merge_rows, truncate_rows, update_rows
 from shelduck.write.changes.overwrite import overwrite_partitions, overwrite_table, overwrite_where
-from shelduck.write.hooks import carry_out_rows, changed_rows, settled_rows
+from shelduck.write.hooks import Prepare, carry_out_rows, changed_rows, settled_rows
 from shelduck.write.merge.merge_clauses import (
     Merge,
     MergeAction,
@@ -108,11 +108,9 @@ class EditVerbs(TableHandle):
         wanted = Merge(_on(on), clauses, target_alias, source_alias, schema_evolution)
         wanted = replace(wanted, expects=tuple(expected_members(expect)))
 
-        def prepare(unit: UnitOfWork) -> Done:
-            rows = settled_rows(unit, self.name)
-            return merge_into(self._state, rows, source, wanted)
-
-        return carry_out_rows(self._state, self._unit, prepare)
+        return self._carried(
+            lambda unit: merge_into(self._state, settled_rows(unit, self.name), source, wanted)
+        )
 
     def overwrite(
         self,
@@ -177,20 +175,15 @@ class EditVerbs(TableHandle):
 
     def _delete(self, chosen: Where) -> Result:
         """Delete rows of a choice that may know the table by an alias."""
-
-        def prepare(unit: UnitOfWork) -> Done:
-            return delete_from(unit, changed_rows(unit, self.name), chosen)
-
-        return carry_out_rows(self._state, self._unit, prepare)
+        return self._carried(lambda unit: delete_from(unit, changed_rows(unit, self.name), chosen))
 
     def _update(self, values: Mapping[str, Value], chosen: Where) -> Result:
         """Set columns in such rows."""
         set_values = assignments(values)
 
-        def prepare(unit: UnitOfWork) -> Done:
-            return update_in(self._state, settled_rows(unit, self.name), set_values, chosen)
-
-        return carry_out_rows(self._state, self._unit, prepare)
+        return self._carried(
+            lambda unit: update_in(self._state, settled_rows(unit, self.name), set_values, chosen)
+        )
 
     def _overwrite(
         self, replaced: Callable[..., Done], df: DataFrame, by_position: bool, evolution: Evolution
@@ -214,10 +207,10 @@ class EditVerbs(TableHandle):
 
     def truncate(self) -> Result:
         """Delete all rows; no file is read. Older snapshots still show them."""
+        spark = self._state.spark
+        return self._carried(lambda unit: truncate_rows(spark, changed_rows(unit, self.name)))
 
-        def prepare(unit: UnitOfWork) -> Done:
-            return truncate_rows(self._state.spark, changed_rows(unit, self.name))
-
+    def _carried(self, prepare: Prepare) -> Result:
         return carry_out_rows(self._state, self._unit, prepare)
 
 

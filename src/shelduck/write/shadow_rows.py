@@ -347,12 +347,10 @@ def _has_own_rules(shadow: Shadow) -> bool:
 
 def _may_misfit(shadow: Shadow) -> bool:
     """Return whether an expression may return values that the column's type does not allow."""
+    target = shadow.field.type
     if shadow.conversion.using is None or shadow.conversion.on_error_null:
         return False
-    target = shadow.field.type
-    if not isinstance(target, Primitive | Decimal):
-        return False
-    return needs_fit(target) or may_be_unheld(target)
+    return isinstance(target, Primitive | Decimal) and (needs_fit(target) or may_be_unheld(target))
 
 
 def _misfits(rows: DataFrame, shadow: Shadow) -> Column:

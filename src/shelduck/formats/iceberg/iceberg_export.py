@@ -53,13 +53,12 @@ from shelduck.formats.iceberg.manifests import (
     write_manifests,
 )
 from shelduck.formats.report import Exported
-from shelduck.model.files.data_file import ColumnStats, DataFile
+from shelduck.model.files.data_file import ColumnStats, DataFile, NewDeleteFile
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.write.deletes.position_files import (
     PATH,
     POSITION,
-    PositionFile,
     dead_positions,
     write_position_files,
 )
@@ -188,28 +187,28 @@ class _IcebergExport:
             yield ManifestRow(row)
 
     def _positions(
-        self, written: dict[int, PositionFile], names: dict[int, str]
+        self, written: dict[int, NewDeleteFile], names: dict[int, str]
     ) -> Iterator[dict[str, Any]]:
         for number, file in written.items():
             # Equal bounds say that the file is about this one data file.
             bounds = {_IDS[PATH]: names[number].encode()}
             yield {
                 "content": DataFileContent.POSITION_DELETES,
-                "file_path": named(f"{self.deletes}/{file.name}"),
+                "file_path": named(f"{self.deletes}/{file.path}"),
                 "file_format": FileFormat.PARQUET,
-                "record_count": file.rows,
-                "file_size_in_bytes": file.size,
+                "record_count": file.delete_count,
+                "file_size_in_bytes": file.file_size_bytes,
                 "lower_bounds": bounds,
                 "upper_bounds": bounds,
             }
 
     def _vectors(
-        self, written: dict[int, PositionFile], names: dict[int, str]
+        self, written: dict[int, NewDeleteFile], names: dict[int, str]
     ) -> Iterator[dict[str, Any]]:
         """Write the positions as deletion vectors, replacing the files in which they were."""
         puffin = PuffinWriter()
         for number, file in written.items():
-            read = read_columns(f"{self.deletes}/{file.name}", [POSITION], "delete file")
+            read = read_columns(f"{self.deletes}/{file.path}", [POSITION], "delete file")
             puffin.add(names[number], read[POSITION].to_numpy())
         delete_directory(self.deletes_place)
         place = f"{self.deletes}/vectors.puffin"

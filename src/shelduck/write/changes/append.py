@@ -228,7 +228,7 @@ def limits_of(store: Store, table: TableVersion) -> Limits:
     if not is_possible or (table.has_reserved and _has_job(store, table)):
         return Limits(reserve=reserve)
     most = table.options.data_inlining_row_limit
-    return Limits(most, 0 if is_followed(table) or not _can_write(table) else most, reserve)
+    return Limits(most, 0 if is_followed(table) or not _can_write(table.columns) else most, reserve)
 
 
 def _has_job(store: Store, table: TableVersion) -> bool:
@@ -264,9 +264,8 @@ def moved_to_catalog(done: Done, limit: int) -> Done:
     )
 
 
-def _can_write(table: TableVersion) -> bool:
-    shapes = (leaf.shape for leaf in table.columns.leaves())
-    return all(isinstance(shape, Kind) or is_writable(shape) for shape in shapes)
+def _can_write(columns: Schema) -> bool:
+    return all(is_writable(leaf.leaf) for leaf in columns.leaves())
 
 
 def literal_batch(
@@ -276,7 +275,7 @@ def literal_batch(
 
     ``names`` are the given columns, None for all in their order.
     """
-    if any(not _is_simple(leaf) for leaf in columns.leaves()):
+    if not _can_write(columns):
         return None
     given = columns.names if names is None else list(names)
     places = {name.lower(): n for n, name in enumerate(given)}
@@ -294,17 +293,10 @@ def literal_batch(
     return InlinedBatch(columns, tuple(made))
 
 
-def _is_simple(leaf: Field) -> bool:
-    return not isinstance(leaf.shape, Kind) and is_writable(leaf.shape)
-
-
 def _stored(field: Field, row: Sequence[Cell], place: int | None) -> tuple[bool, str | None]:
     """Return whether the value is certain, and the value."""
     if place is None:
-        default = field.default
-        if default is not None:
-            return False, None
-        return field.nullable, None
+        return field.default is None and field.nullable, None
     cell = row[place]
     if cell == _NULL:
         return field.nullable, None
@@ -326,19 +318,14 @@ def _text(leaf: Leaf, cell: Cell) -> str | None:
             return canonical_text(leaf, _unsigned_zero(cell.text)) if is_taken else None
         if cell.kind in ("double", "float"):
             return _binary(leaf, cell)
-    except InvalidRequest:
-        return None
-    if cell.kind == "string" and name not in _MOMENTS:
-        is_long = isinstance(leaf, Text) and len(cell.text) > leaf.length
-        return cell.text if name == "varchar" and not is_long else None
-    if cell.kind == "boolean":
-        return cell.text if name == "boolean" else None
-    # As in DuckDB, a text is accepted as a date or a time.
-    wanted = _WANTED.get(cell.kind, name)
-    if name != wanted or not _MOMENTS[name].fullmatch(cell.text):
-        return None
-    try:
-        return canonical_text(leaf, cell.text)
+        if cell.kind == "string" and name not in _MOMENTS:
+            is_long = isinstance(leaf, Text) and len(cell.text) > leaf.length
+            return cell.text if name == "varchar" and not is_long else None
+        if cell.kind == "boolean":
+            return cell.text if name == "boolean" else None
+        # As in DuckDB, a text is accepted as a date or a time.
+        is_moment = name == _WANTED.get(cell.kind, name) and _MOMENTS[name].fullmatch(cell.text)
+        return canonical_text(leaf, cell.text) if is_moment else None
     except InvalidRequest:
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -59,14 +59,6 @@ class DeadRows:
     delete_file: NewDeleteFile | None = None
     positions: tuple[int, ...] = ()
     takes_inlined: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """One delete file and how many positions it lists."""
-
-    file: NewDeleteFile
-    rows: int
 
 
 def write_delete_files(
@@ -190,25 +182,25 @@ class _Work:
         touched_ids = {row[0] for row in dead.select(FILE).distinct().collect()}
         self.files = self.holder.files_of(touched_ids)
         new = self._write(dead, self.files.values())
-        counts = {number: written.rows for number, written in new.items()}
+        counts = {number: written.delete_count for number, written in new.items()}
         if self._are_few(counts):
-            found = self._few(counts, lambda n: _positions(self.table.path + new[n].file.path))
+            found = self._few(counts, lambda n: _positions(self.table.path + new[n].path))
             self._remove(set(), set())
             return found
         touched = self._touched(new)
         total = new | self._with_older(touched, new)
         found = {}
         for number, written in total.items():
-            rows = new[number].rows
+            rows = new[number].delete_count
             file = self.files[number]
-            if self._is_end(file, written.rows - _taken(file)):
+            if self._is_end(file, written.delete_count - _taken(file)):
                 found[number] = DeadRows(rows)
             else:
                 takes = _takes_inlined(file)
-                found[number] = DeadRows(rows, written.file, takes_inlined=takes)
+                found[number] = DeadRows(rows, written, takes_inlined=takes)
         self._require_all_dead(found)
         kept = {d.delete_file.path for d in found.values() if d.delete_file is not None}
-        self._remove({w.file.path for w in (*new.values(), *total.values())} - kept, kept)
+        self._remove({w.path for w in (*new.values(), *total.values())} - kept, kept)
         return found
 
     def _touched(self, numbers: Iterable[int]) -> list[DataFile]:
@@ -274,12 +266,12 @@ class _Work:
                     )
 
     def _with_older(
-        self, touched: Sequence[DataFile], new: Mapping[int, _Written]
-    ) -> dict[int, _Written]:
+        self, touched: Sequence[DataFile], new: Mapping[int, NewDeleteFile]
+    ) -> dict[int, NewDeleteFile]:
         """Write delete files that also list the older positions; return them by data file id."""
         if not touched:
             return {}
-        paths = {f.id: self.table.path + new[f.id].file.path for f in touched}
+        paths = {f.id: self.table.path + new[f.id].path for f in touched}
         both = self._fresh(paths).unionAll(stored_positions(self.spark, touched, self.table))
         inlined = [(f.id, p) for f in touched if _takes_inlined(f) for p in f.inlined_deletes]
         if inlined:
@@ -287,7 +279,8 @@ class _Work:
             both = both.unionAll(more)
         total = self._write(both, touched)
         for file in touched:
-            self._require_known(file, total[file.id].rows - _taken(file), new[file.id].rows)
+            dead = total[file.id].delete_count - _taken(file)
+            self._require_known(file, dead, new[file.id].delete_count)
         return total
 
     def _fresh(self, paths: Mapping[int, str]) -> DataFrame:
@@ -312,14 +305,14 @@ class _Work:
                 f" {self.table.full_name}; read the table again and repeat the change"
             )
 
-    def _write(self, positions: DataFrame, files: Iterable[DataFile]) -> dict[int, _Written]:
+    def _write(self, positions: DataFrame, files: Iterable[DataFile]) -> dict[int, NewDeleteFile]:
         """Write the columns ``file`` and ``pos``; return the files by data file id."""
         directory = self._directory()
         place = place_below(self.table.path, directory)
         paths = [(f.id, str(f.path)) for f in files]
         how = {"encrypted": self.table.options.encrypted}
         written = write_position_files(self.spark, positions, paths, place, _IDS, **how)
-        return {number: _Written(f.below(directory), f.rows) for number, f in written.items()}
+        return {n: replace(f, path=f"{directory}/{f.path}") for n, f in written.items()}
 
 
 def _here(positions: DataFrame) -> pa.Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -46,22 +45,6 @@ _DELETES = [
 _STEPS = dict.fromkeys((POSITION, SNAPSHOT_COLUMN), "DELTA_BINARY_PACKED")
 
 
-@dataclass(frozen=True, slots=True)
-class PositionFile:
-    """A written file: its path below the directory, its rows, its bytes, its row groups."""
-
-    name: str
-    rows: int
-    size: int
-    footer_size: int | None
-    row_groups: int
-
-    def below(self, directory: str) -> NewDeleteFile:
-        """Return the file for a commit; ``directory`` is the one of the write."""
-        made = (f"{directory}/" + self.name, self.rows, self.size, self.footer_size)
-        return NewDeleteFile(*made, row_group_count=self.row_groups)
-
-
 def write_position_files(
     spark: SparkSession,
     positions: DataFrame,
@@ -70,12 +53,12 @@ def write_position_files(
     ids: Mapping[str, int],
     *,
     encrypted: bool = False,
-) -> dict[int, PositionFile]:
+) -> dict[int, NewDeleteFile]:
     """Write columns ``file`` and ``pos`` into a fresh directory; return the files by data file id.
 
     Each file has the columns `PATH` and `POSITION` under the given field ids, positions in order.
-    ``paths`` are the paths of data files in these files. If nothing was written, the directory is
-    removed again.
+    ``paths`` are the paths of data files in these files. Those of the returned files are below the
+    directory. If nothing was written, it is removed again.
     """
     place = str(directory)
     named = spark.createDataFrame(list(paths), f"{FILE} bigint, {PATH} string")
@@ -85,15 +68,14 @@ def write_position_files(
     )
     sorted_rows = rows.repartition(FILE).sortWithinPartitions(FILE, POSITION)
     written = results(place, _save(spark, sorted_rows, place, ids, encrypted=encrypted))
-    found: dict[int, PositionFile] = {}
+    found: dict[int, NewDeleteFile] = {}
     for file, footer in written.with_footers(spark):
         number = int(file.name.partition("/")[0].removeprefix(f"{FILE}="))
         if number in found:
             raise CorruptLake(f"{place} has two delete files for data file {number}")
         told = footer.metadata
-        found[number] = PositionFile(
-            file.name, told.num_rows, file.size, footer.size, told.num_row_groups
-        )
+        made = (file.name, told.num_rows, file.size, footer.size)
+        found[number] = NewDeleteFile(*made, row_group_count=told.num_row_groups)
     if not found:
         delete_directory(directory)
     return found
