@@ -96,7 +96,8 @@ class _Looking:
             return None
         values = dictionary_values(self.engine, self.table, self.shadow.old, looked)
         rows = sum(len(part.rows) for part in self._inlined)
-        frame = with_rows(values, self._kept()) if rows else values
+        kept = TableRows(self.unit.state.store, self.table, (), {}, tuple(self._inlined))
+        frame = with_rows(values, self._frame(kept)) if rows else values
         proof = ColumnProof(self.shadow, len(self._files), len(self._empty), rows=rows)
         try:
             judged = shadow_rows.judged_values(frame, self.shadow, OF_FILE)
@@ -142,12 +143,6 @@ class _Looking:
             if mapping is None or name is not None:
                 found.append(DictionaryFile(file.id, file.place(self.table), name))
         return found
-
-    def _kept(self) -> DataFrame:
-        """Return the column of the rows that the catalog keeps."""
-        return self._frame(
-            TableRows(self.unit.state.store, self.table, (), {}, tuple(self._inlined))
-        )
 
     def _judged(
         self, proof: ColumnProof, judged: shadow_rows.JudgedValues, looked: int

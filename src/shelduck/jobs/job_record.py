@@ -25,7 +25,7 @@ from shelduck.lake.done import discard, require_files
 from shelduck.lake.state import LakeState, Writer
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import Change
-from shelduck.model.changes.job import Job, JobSpeed, JobState, JobStep
+from shelduck.model.changes.job import Job, JobState, JobStep
 from shelduck.model.changes.records import EndWriters, LearnLayouts
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.write.changes.flush_rows import with_past
@@ -80,22 +80,10 @@ class JobRecord:
         """Record a step in a transaction of its own."""
         catalog_jobs.move_job(self._state.store, self.stepped(state, expected, **told))
 
-    def stepped(
-        self,
-        state: JobState,
-        expected: frozenset[JobState],
-        *,
-        message: str | None = None,
-        done: int | None = None,
-        total: int | None = None,
-        speed: JobSpeed | None = None,
-    ) -> JobStep:
-        """Return a step for a commit to record."""
-        return JobStep(
-            *(self._number, expected, state, message, done, total),
-            worker=None if self.helps else self.worker,
-            speed=speed,
-        )
+    def stepped(self, state: JobState, expected: frozenset[JobState], **told: Any) -> JobStep:
+        """Return a step for a commit to record; it tells what `JobStep` has."""
+        worker = None if self.helps else self.worker
+        return JobStep(self._number, expected, state, worker=worker, **told)
 
     def commit(
         self,

@@ -101,11 +101,7 @@ def read_show_jobs(cursor: Cursor) -> ShowJobs:
     schema = cursor.schema_name() if cursor.accept_any("FROM", "IN") else None
     if cursor.peek().kind is not TokenKind.END and cursor.peek().key not in _TAILS:
         raise cursor.failure("FROM and a schema, WHERE, ORDER BY or LIMIT")
-    start = cursor.peek().start
-    while cursor.peek().kind is not TokenKind.END:
-        cursor.take()
-    tail = cursor.text[start : cursor.peek().start].strip()
-    return ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", tail), rollups)
+    return ShowJobs(schema, _LIMIT.sub(r"LIMIT \2 OFFSET \1", cursor.rest()), rollups)
 
 
 def read_cancel(cursor: Cursor) -> CancelJob:

@@ -145,7 +145,9 @@ class RestoreVerbs(TableHandle):
         workspace = unit.workspace
         unit.writer.register(found.now.table)
         if found.alteration is not None:
-            workspace.alter_table(_with_todays_rollups(found.alteration))
+            # Rollups are tables of their own: it keeps those of today.
+            kept = {k: text for k, text in found.alteration.properties.items() if k != ROLLUPS}
+            workspace.alter_table(replace(found.alteration, properties=kept))
         target = workspace.table(self.name)
         return restore_rows(self._state.spark, found, target, placing(self._state, target))
 
@@ -181,12 +183,6 @@ class RestoreVerbs(TableHandle):
         if found is None:
             raise InvalidRequest(f"{now.full_name} did not exist at snapshot {at.id}")
         return found
-
-
-def _with_todays_rollups(change: AlterTable) -> AlterTable:
-    """Return the change with the table's current rollups, which are tables of their own."""
-    kept = {k: text for k, text in change.properties.items() if k != ROLLUPS}
-    return replace(change, properties=kept)
 
 
 @dataclass(frozen=True)
@@ -257,7 +253,7 @@ def restore_rows(
         paths += [f.delete_file.path for f in deletes if f.delete_file is not None]
         if found.has_losses:
             with write_progress(spark, table.full_name, show=how.show_progress) as progress:
-                rows = _lost_rows(spark, found.feed, found.then.snapshot.id, ROW_ID_COLUMN)
+                rows = _lost_rows(spark, found.feed, found.then.snapshot.id)
                 own = Writing(lineage=(ROW_ID_COLUMN,))
                 written = write_files(spark, rows, target, own, progress=progress)
             paths += [f.path for f in written.files]
@@ -346,13 +342,13 @@ def restore(runner: Runner, statement: Restore) -> Result:
     return table.restore(version=statement.version, timestamp=statement.timestamp)
 
 
-def _lost_rows(spark: SparkSession, feed: Feed, seen_at: int, row_id: str) -> DataFrame:
+def _lost_rows(spark: SparkSession, feed: Feed, seen_at: int) -> DataFrame:
     """Return the rows that existed at a snapshot and were deleted since, row ids last."""
     found = departures(spark, feed, "", seen_at).drop(CHANGE_TYPE, VERSION)
     names = [F.col(backticked(n)) for n in feed.table.columns.names]
     size = sum(f.file_size_bytes for f, _ in feed.plan.ended)
     size += sum(f.file_size_bytes for f in feed.plan.thinned)
-    made = found.select(*names, F.col(ROW_ID).alias(row_id))
+    made = found.select(*names, F.col(ROW_ID).alias(ROW_ID_COLUMN))
     return made.coalesce(parts_of_bytes(size))
 
 

@@ -156,8 +156,7 @@ def _with_queries_behind(cursor: Cursor) -> Cursor | None:
     inner.accept("TABLE")
     inner.table_name()
     while inner.peek().kind is not TokenKind.END and not begins_query(inner):
-        skip = inner.skip_group if inner.sees("(") else inner.take
-        skip()
+        inner.skip()
     if inner.sees("WITH"):
         return None
     start, behind = tokens[insert].start, inner.peek().start

@@ -116,10 +116,7 @@ def _taken_form(cursor: Cursor) -> tuple[MacroKind, MacroText]:
     if cursor.peek().kind is TokenKind.END or cursor.sees(","):
         raise cursor.failure("a query" if kind is MacroKind.TABLE else "an expression")
     while cursor.peek().kind is not TokenKind.END and not _another(cursor):
-        if cursor.peek().key in ("(", "[", "{"):
-            cursor.skip_group()
-        else:
-            cursor.take()
+        cursor.skip()
     return kind, MacroText(parameters, cursor.since(start))
 
 
@@ -141,12 +138,9 @@ def _function(
             if cursor.sees("LANGUAGE"):
                 raise cursor.refusal("LANGUAGE", "use SQL, or register a function of Spark")
             raise cursor.failure("RETURN and an expression or a query")
-    start = cursor.at
-    if cursor.peek().kind is TokenKind.END:
+    body = cursor.rest()
+    if not body:
         raise cursor.failure("an expression or a query")
-    while cursor.peek().kind is not TokenKind.END:
-        cursor.take()
-    body = cursor.since(start)
     if kind is MacroKind.SCALAR:
         return kind, MacroText(parameters, f"CAST(({body}) AS {returned})")
     if columns:

@@ -155,7 +155,8 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory | DescribeDetail
         return DescribeDetail(cursor.table_name())
     if cursor.sees("HISTORY") and cursor.peek(1).may_name:
         cursor.take()
-        return read_history(cursor)
+        name = cursor.table_name()
+        return DescribeHistory(name, cursor.whole() if cursor.accept("LIMIT") else None)
     if cursor.peek().key in _NO_TABLES and cursor.peek(1).may_name:
         told = cursor.refusal(f"DESCRIBE {cursor.peek().key}", "use DESCRIBE [EXTENDED] t")
         told.about = SPARKS if cursor.peek().key in (*SCHEMA_WORDS, "QUERY") else ""
@@ -173,11 +174,6 @@ def read_describe(cursor: Cursor) -> Describe | DescribeHistory | DescribeDetail
         return Describe(name, indexes=True)
     column: Path | None = cursor.path() if cursor.peek().may_name else None
     return Describe(name, extended, column)
-
-
-def read_history(cursor: Cursor) -> DescribeHistory:
-    """Read the statement behind ``DESCRIBE HISTORY``."""
-    return DescribeHistory(cursor.table_name(), cursor.whole() if cursor.accept("LIMIT") else None)
 
 
 def show_schemas(runner: Runner, statement: ShowSchemas) -> PlainRows:

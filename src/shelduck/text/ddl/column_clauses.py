@@ -368,10 +368,7 @@ def take_default(cursor: Cursor) -> Default | None:
     """Take the expression behind DEFAULT, up to the next option of the column."""
     start = cursor.at
     while not _default_ends(cursor, start):
-        if cursor.peek().key in ("(", "["):
-            cursor.skip_group()
-        else:
-            cursor.take()
+        cursor.skip()
     if cursor.at == start:
         raise cursor.failure("a default")
     return read_default(cursor.since(start))

@@ -135,10 +135,7 @@ def duckdb_name(name: str) -> str:
 def _key(cursor: Cursor) -> SortKey:
     start = cursor.at
     while not _ends(cursor):
-        if cursor.sees("("):
-            cursor.skip_group()
-        else:
-            cursor.take()
+        cursor.skip()
     if cursor.at == start:
         raise cursor.failure("a column or an expression to sort by")
     text = cursor.since(start)

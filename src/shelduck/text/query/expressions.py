@@ -52,10 +52,7 @@ def skip_expression(
             cases += 1
         elif key == "END" and cases:
             cases -= 1
-        if key in ("(", "[", "{"):
-            cursor.skip_group()
-        else:
-            cursor.take()
+        cursor.skip()
     if cases:
         raise cursor.failure("END of CASE")
     if cursor.at == start:

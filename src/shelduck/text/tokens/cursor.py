@@ -281,6 +281,18 @@ class Cursor:
         """Return the text from a token to the last one that was taken."""
         return self.text[self.tokens[start].start : self.tokens[self.at - 1].end]
 
+    def skip(self) -> None:
+        """Take the next token, or a whole bracket if one opens."""
+        if BRACKETS.get(self.peek().key, 0) > 0:
+            self.skip_group()
+        else:
+            self.take()
+
+    def rest(self) -> str:
+        """Take all that is left of the statement, and return its text."""
+        start, self.at = self.peek().start, len(self.tokens) - 1
+        return self.text[start : self.tokens[-2].end]
+
     def skip_group(self) -> None:
         """Go behind the bracket that closes the one that comes next."""
         depth = 0
