@@ -93,7 +93,8 @@ def write_delete_files(
                 return work.here(dead)
             columns = [Named(FILE, Origin.FILE_ID), Named(POSITION, Origin.POSITION)]
             positions = select_named(dead, columns)
-            if _bound(files.held, most) > _MOST_COLLECTED:
+            bounds = [n for n in (files.held, most) if n is not None]
+            if min(bounds, default=_MOST_COLLECTED + 1) > _MOST_COLLECTED:
                 kept = keep(positions)
                 if kept.count > _MOST_COLLECTED:
                     return work.run(kept.rows)
@@ -322,12 +323,6 @@ def _here(positions: DataFrame) -> pa.Table:
     names = (FILE, POSITION)
     found = [*zip(*positions.collect(), strict=True)] or [()] * len(names)
     return pa.table([pa.array(each, pa.int64()) for each in found], names)
-
-
-def _bound(held: int | None, most: int | None) -> int:
-    """Return how many rows can be deleted at most."""
-    bounds = [n for n in (held, most) if n is not None]
-    return min(bounds, default=_MOST_COLLECTED + 1)
 
 
 def _row_count(file: DataFile) -> int:

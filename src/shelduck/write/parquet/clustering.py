@@ -160,7 +160,8 @@ def _text(value: Column, leaf: Leaf, column: str) -> Column:
     if name in MICROSECONDS:
         return moment_text(value, leaf)
     if name in FLOATS:
-        return (value + F.lit(0.0).cast(value_type(leaf))).cast("string")
+        kind = "float" if name == "float32" else "double"
+        return (value + F.lit(0.0).cast(kind)).cast("string")
     if name == "blob":
         why = f"a value of {quote_name(column)} is not text, and only text can name a partition"
         text = value.cast("string")
@@ -168,11 +169,6 @@ def _text(value: Column, leaf: Leaf, column: str) -> Column:
             F.when(value.isNotNull(), store_rules.fail(why, T.StringType()))
         )
     return value.cast("string")
-
-
-def value_type(leaf: Leaf) -> str:
-    """Return Spark's word for a float type."""
-    return "float" if str(leaf) == "float32" else "double"
 
 
 def _checked(text: Column, key: PartitionKey) -> Column:

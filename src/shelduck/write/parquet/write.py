@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -148,10 +148,6 @@ def write_files(
         written = replace(_in_partitions(made, write.name, written), origins=origins)
     if not written.files and found.directory != table.path:
         delete_directory(place_below(table.path, write.name))
-    return _recorded(written, of_table)
-
-
-def _recorded(written: WrittenFiles, of_table: Mapping[str, str]) -> WrittenFiles:
     record(ROWS_WRITTEN, written.rows, of_table)
     record(FILES_WRITTEN, len(written.files), of_table)
     record(BYTES_WRITTEN, written.bytes, of_table)

@@ -82,19 +82,14 @@ def read_truncate(cursor: Cursor) -> Truncate | DropPartitions:
         cursor.expect("TABLE")
     name = cursor.table_name()
     if cursor.sees("PARTITION"):
-        spec = read_partition_spec(cursor)
-        cursor.end()
-        return DropPartitions(name, (spec,))
-    cursor.end()
+        return DropPartitions(name, (read_partition_spec(cursor),))
     return Truncate(name)
 
 
 def _partitions_dropped(cursor: Cursor, name: NamedTable) -> DropPartitions:
     cursor.expect("DROP")
     if_exists = cursor.accept_if("EXISTS")
-    specs = [read_partition_spec(cursor)]
-    while cursor.accept(","):
-        specs.append(read_partition_spec(cursor))
+    specs = cursor.listed(read_partition_spec)
     if cursor.sees("PURGE"):
         raise cursor.refusal(
             "DROP PARTITION ... PURGE", "files are kept for time travel; leave it out"
