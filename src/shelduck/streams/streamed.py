@@ -167,6 +167,9 @@ class TableStream:
             raise reason
         table = self._table
         if not touches(logged, table, start.snapshot, end):
+            if end < found.span.last:
+                # Otherwise the query would wait in front of it without a word.
+                raise reason
             idle = end - start.snapshot >= _IDLE and not start.row_id
             return start.at(end + 1) if idle else None
         if limit is None:

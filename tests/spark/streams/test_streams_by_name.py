@@ -295,6 +295,16 @@ def test_a_renamed_table_goes_on(spark, lake, put, arrivals):
     assert arrivals.rows == ids(0, 5)
 
 
+def test_a_query_does_not_wait_in_front_of_what_stops_it(spark, lake, put, arrivals):
+    put(0, 10)
+    arrivals.run()
+    # Snapshots of others stand between its last batch and the one that it cannot deliver.
+    lake.execute("CREATE TABLE other (id INT); INSERT INTO other VALUES (1)")
+    spark.sql("DELETE FROM lake.main.t WHERE id < 3")
+    with pytest.raises(Exception, match=r"changed or deleted rows of main\.t"):
+        arrivals.run("id")
+
+
 def test_a_checkpoint_belongs_to_one_table(spark, lake, put, arrivals):
     put(0, 3)
     arrivals.run()
