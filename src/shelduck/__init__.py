@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from shelduck.branches.branch_tables import BranchInfo as BranchInfo
     from shelduck.branches.merging import MergeConflict as MergeConflict
     from shelduck.branches.merging import Resolution as Resolution
+    from shelduck.carry.verb import ColumnLineage as ColumnLineage
+    from shelduck.carry.verb import Stream as Stream
     from shelduck.doors.attached.attach import attach as attach
     from shelduck.doors.attached.attach import detach as detach
     from shelduck.doors.attached.attach import register as register
@@ -115,6 +117,7 @@ _NAMES = {
     "shelduck.branches.branch_diff": "BranchDiff RowCounts TableDiff",
     "shelduck.branches.branch_tables": "BranchInfo",
     "shelduck.branches.merging": "MergeConflict Resolution",
+    "shelduck.carry.verb": "ColumnLineage Stream",
     "shelduck.doors.connect": "connect",
     "shelduck.doors.lake": "Lake Transaction",
     "shelduck.doors.attached.attach": "attach detach register session",

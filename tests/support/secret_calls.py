@@ -94,6 +94,11 @@ class World:
     def merged(self, *clauses: Any) -> object:
         return self.table().merge(self.rows(1), ["id"], *clauses)
 
+    def followed(self) -> str:
+        name = self.new_name()
+        self.lake.stream("t").to(name)
+        return name
+
     def begun(self) -> shelduck.Transaction:
         return self.lake.transaction("a message", "extra")
 
@@ -261,6 +266,7 @@ L: dict[str, Callable[[World], object]] = {
     "Lake.import_delta": lambda w: w.lake.import_delta(w.delta, w.new_name()),
     "Lake.job": lambda w: w.lake.job(w.job().look().id),
     "Lake.jobs": lambda w: w.lake.jobs(),
+    "Lake.lineage": lambda w: w.followed() and w.lake.lineage(),
     "Lake.options": lambda w: w.lake.options(),
     "Lake.pin": lambda w: w.lake.pin("t", 1, "pinned"),
     "Lake.plan": _planned,
@@ -274,6 +280,7 @@ L: dict[str, Callable[[World], object]] = {
     "Lake.snapshots": lambda w: w.lake.snapshots(),
     "Lake.spark": lambda w: w.lake.spark,
     "Lake.sql": lambda w: w.lake.sql("EXPLAIN EXTENDED SELECT * FROM t WHERE id > 1").collect(),
+    "Lake.stream": lambda w: w.lake.stream("t"),
     "Lake.table": lambda w: w.lake.table("t"),
     "Lake.tables": lambda w: w.lake.tables(),
     "Lake.transaction": lambda w: w.begun(),
@@ -299,6 +306,10 @@ TRANSACTION: dict[str, Callable[[World], object]] = {
     "SchemaChangeJob.state": lambda w: w.job().state,
     "SchemaChangeJob.undo": lambda w: w.published().undo(),
     "SchemaChangeJob.wait": lambda w: w.job(runs=True).wait(),
+    "Stream.plan": lambda w: w.lake.stream("t").plan(w.followed()),
+    "Stream.select": lambda w: w.lake.stream("t").select("id"),
+    "Stream.to": lambda w: w.followed(),
+    "Stream.where": lambda w: w.lake.stream("t").where("id > 1"),
     "ExportReport.require_ready": lambda w: w.table(rows=200).plan_export("delta").require_ready(),
 }
 TABLE: dict[str, Callable[[World], object]] = {

@@ -114,6 +114,7 @@ def _package(requirement):
 # Modules that hand Spark's parser text that they or the caller of a verb have made. Text of a lake
 # goes through `stored` in engine/rows/table_rules.py, which lets it only compute with one row.
 PARSING = {
+    "carry/flow.py",
     "cli/demo.py",
     "cli/sql.py",
     "engine/bridge/relation.py",

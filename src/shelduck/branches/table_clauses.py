@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shelduck.model.changes.change import changed_texts
 from shelduck.model.changes.constraining import DropConstraint
 from shelduck.model.changes.definition import Position
-from shelduck.model.changes.modify import OrderColumns
+from shelduck.model.changes.modify import OrderColumns, TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
@@ -38,8 +38,13 @@ def clauses_between(
     """
     found = _Clauses(old, new, converted)
     renamed = () if old.name == new.name else (f"RENAME TO {quote_name(new.name)}",)
-    told = (*found.columns((), old.columns.fields, new.columns.fields), *found.comments())
-    return (*renamed, *map(str, (*told, *found.layout(), *found.rules())))
+    told = (*found.all_columns(), *found.layout(), *found.rules())
+    return (*renamed, *map(str, told))
+
+
+def column_changes(old: TableVersion, new: TableVersion) -> Iterator[TableChange]:
+    """Yield what makes the columns of one version, and their comments, those of another one."""
+    return _Clauses(old, new, {}).all_columns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,14 @@ class _Clauses:
         """Return the id under which an older column is found in the newer version."""
         return self.converted.get(number, number)
 
-    def columns(self, above: Path, old: Sequence[Field], new: Sequence[Field]) -> Iterator[object]:
+    def all_columns(self) -> Iterator[TableChange]:
+        """Yield what became of the columns, and of comments."""
+        yield from self.columns((), self.old.columns.fields, self.new.columns.fields)
+        yield from self.comments()
+
+    def columns(
+        self, above: Path, old: Sequence[Field], new: Sequence[Field]
+    ) -> Iterator[TableChange]:
         """Yield what became of sibling fields."""
         was, now = {self._now(f.id): f for f in old}, {f.id: f for f in new}
         yield from (DropColumn((*above, f.name)) for n, f in was.items() if n not in now)
@@ -77,7 +89,7 @@ class _Clauses:
             )
             yield from moves if above else (OrderColumns(names),)
 
-    def _column(self, above: Path, old: Field, new: Field) -> Iterator[object]:
+    def _column(self, above: Path, old: Field, new: Field) -> Iterator[TableChange]:
         path = (*above, new.name)
         if old.name != new.name:
             yield RenameColumn((*above, old.name), new.name)

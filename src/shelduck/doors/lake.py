@@ -12,6 +12,7 @@ from typing import Self
 import shelduck.doors.subjects  # noqa: F401 - lets subjects take part in calls
 from shelduck.branches.branch_tables import require_branch
 from shelduck.branches.verb import BranchVerbs
+from shelduck.carry.verb import CarryVerbs
 from shelduck.catalog.read import read as catalog_read
 from shelduck.doors.schema_files.schema_folder import plan_schema, pull, read_folder
 from shelduck.doors.schema_files.schema_plan import SchemaPlan
@@ -49,7 +50,7 @@ from shelduck.upkeep.maintain import (
 )
 
 
-class Lake(LakeUpkeep, LakeBorders, BranchVerbs, in_parts=True):
+class Lake(LakeUpkeep, LakeBorders, BranchVerbs, CarryVerbs, in_parts=True):
     """A connected lake; get one from `connect`."""
 
     def __init__(self, state: LakeState) -> None:

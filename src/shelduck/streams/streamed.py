@@ -13,8 +13,7 @@ from shelduck.catalog.read.feed_files import FeedRange, dropped_in, feed_range, 
 from shelduck.catalog.running.job_rows import first_conversion
 from shelduck.engine.session import DataFrame, SparkSession, StructType
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
-from shelduck.lake.lookup import instant, version_at
-from shelduck.lake.results import TableName
+from shelduck.lake.lookup import instant
 from shelduck.lake.spark_options import StreamOptions
 from shelduck.lake.state import LakeState
 from shelduck.lake.table_changes import converted_since, look_up, read_changes
@@ -46,16 +45,18 @@ _IDLE = 100
 class TableStream:
     """One streaming query's view of one table, with the columns that its frame knows.
 
-    ``made`` is what the stream of the frame tells with `made`; by default the frame is made now.
-    Raises Unsupported if the columns are others by now, and the query does not keep its own.
+    ``table`` is the version with these columns, the newest one unless the stream ends before its
+    columns change. ``made`` is what the stream of the frame tells with `made`; by default the frame
+    is made now. Raises Unsupported if the columns are others by now, and the query does not keep
+    its own.
     """
 
     def __init__(
-        self, state: LakeState, name: TableName, options: StreamOptions, made: str | None = None
+        self, state: LakeState, table: TableVersion, options: StreamOptions, made: str | None = None
     ) -> None:
         self._state = state
         self._options = options
-        self._table = version_at(state, name, None, None)
+        self._table = table
         self._known = int(self._table.snapshot.id)
         self._target: int | None = None
         if made is not None:
@@ -69,11 +70,18 @@ class TableStream:
     @property
     def schema(self) -> StructType:
         """Return the columns of the batches."""
-        return self._shown(self._nothing()).schema
+        return self._shown(self.nothing()).schema
 
     def stop_at_newest(self) -> None:
         """Let the query end with the newest snapshot of now."""
         self._target = self._newest()
+
+    def stop_before_other_columns(self, first: int) -> int:
+        """Let the query, which is at a snapshot, end with the last one that has its columns."""
+        newest = self._newest()
+        found = self._changed_columns(first, newest)
+        self._target = newest if found is None else found[0]
+        return self._target
 
     def latest(self, start: StreamPosition | None, limit: int | None) -> StreamPosition | None:
         """Return where the next batch ends, None if there is nothing new.
@@ -103,13 +111,14 @@ class TableStream:
         """Return the rows between two positions; None is the beginning of the stream."""
         parts = parts_between(end.beginning if start is None else start, end)
         found = [self._whole(part) if part.whole else self._added(part) for part in parts]
-        return self._shown(reduce(DataFrame.unionAll, found or [self._nothing()]))
+        return self._shown(reduce(DataFrame.unionAll, found or [self.nothing()]))
 
     def _shown(self, rows: DataFrame) -> DataFrame:
         form = self._options.form
         return rows if form is None else as_sparks(rows, net=form.net, updates=form.updates)
 
-    def _nothing(self) -> DataFrame:
+    def nothing(self) -> DataFrame:
+        """Return no rows, with the columns of the table."""
         now = self._table.snapshot.id
         return self._whole(StreamPart(now, now, high=0, whole=True))
 
@@ -143,7 +152,7 @@ class TableStream:
             return
         then = None
         with suppress(NotFound):
-            then = self._version(int(snapshot))
+            then = self.version(int(snapshot))
         is_known = then is not None and then.id == now.id and shape == shape_of(then)
         if not (is_known and self._options.follows):
             raise self._outdated(f"the columns of {now.full_name} changed after its frame was made")
@@ -221,11 +230,11 @@ class TableStream:
         name = self._table.full_name
         told = f"snapshot {high} changed the columns of {name}; all rows before it were delivered"
         if self._options.follows:
-            told = self._misfit(self._version(high)) or told
+            told = self._misfit(self.version(high)) or told
         return high - 1, self._outdated(told)
 
     def _still_fits(self, snapshot: int) -> bool:
-        now = self._version(snapshot)
+        now = self.version(snapshot)
         if self._options.follows:
             return self._misfit(now) is None
         return shape_of(now) == shape_of(self._table)
@@ -252,7 +261,7 @@ class TableStream:
             return None
         return f"snapshot {snapshot} changed the type of column {other.name!r} of {name}"
 
-    def _version(self, snapshot: int) -> TableVersion:
+    def version(self, snapshot: int) -> TableVersion:
         """Return the table at a snapshot, whatever it is called there, with its columns there."""
         with self._state.store.read() as connection:
             at = catalog_read.snapshot(connection, version=snapshot)
@@ -265,7 +274,7 @@ class TableStream:
 
         Raises Unsupported if rows since snapshot ``first`` have others in their place.
         """
-        mine, found = self._table, self._version(last)
+        mine, found = self._table, self.version(last)
         told = self._misfit(found)
         if told is not None:
             raise self._outdated(told)

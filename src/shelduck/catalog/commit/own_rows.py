@@ -11,11 +11,11 @@ from shelduck.catalog.read import queries
 from shelduck.catalog.read.together import Answers, Selects, Together
 from shelduck.catalog.schema import own_tables
 from shelduck.ducklake.checked import BIGINT, or_null
-from shelduck.errors import InvalidRequest
+from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.changes.change import AppendFiles, Change, FlushInlined, RewriteFiles
 from shelduck.model.changes.records import ANY_TABLE, Batch
 from shelduck.model.files.data_file import Layout, NewDataFile
-from shelduck.model.tables.schema import SnapshotId
+from shelduck.model.tables.schema import SnapshotId, TableId
 
 _TABLE = own_tables.stream_batches
 _c = _TABLE.c
@@ -29,7 +29,7 @@ def landed_in(
     ``present`` are the tables that the database has, if the caller already knows.
 
     Raises InvalidRequest if a later batch of its series is committed, because nobody knows then
-    whether this one is.
+    whether this one is, and Conflict if it comes after another one than it says.
     """
     if present is None:
         present = queries.present_tables(connection, [_TABLE.name])
@@ -40,7 +40,10 @@ def landed_in(
             _c.table_id == batch.table_id, _c.query_id == batch.query_id
         )
     ).first()
-    if row is None or row.batch_id < batch.batch_id:
+    last = -1 if row is None else row.batch_id
+    if batch.after not in (None, last):
+        raise Conflict(f"cannot commit {batch}: another process has committed batch {last}")
+    if row is None or last < batch.batch_id:
         return None
     if row.batch_id > batch.batch_id:
         raise InvalidRequest(
@@ -57,11 +60,11 @@ def _way_out(batch: Batch) -> str:
     return "if it has not landed, pass a larger number, or another series, to once=(series, number)"
 
 
-def newest_landed(connection: sa.Connection, series: str) -> int | None:
+def newest_landed(connection: sa.Connection, series: str, table: TableId = ANY_TABLE) -> int | None:
     """Return the number of the newest committed batch of a series; two statements."""
     if not queries.present_tables(connection, [_TABLE.name]):
         return None
-    query = sa.select(_c.batch_id).where(_c.table_id == ANY_TABLE, _c.query_id == series)
+    query = sa.select(_c.batch_id).where(_c.table_id == table, _c.query_id == series)
     return connection.execute(query).scalar_one_or_none()
 
 
@@ -73,7 +76,8 @@ def record_batch(connection: sa.Connection, batch: Batch, snapshot: SnapshotId) 
     connection.execute(
         sa.delete(_TABLE).where(_c.table_id == batch.table_id, _c.query_id == batch.query_id)
     )
-    connection.execute(sa.insert(_TABLE), asdict(batch) | {"snapshot_id": snapshot})
+    row = {name: value for name, value in asdict(batch).items() if name != "after"}
+    connection.execute(sa.insert(_TABLE), row | {"snapshot_id": snapshot})
 
 
 _KNOWN = sa.select(own_tables.layout.c.layout_id, own_tables.layout.c.digest).where(

@@ -14,6 +14,7 @@ from shelduck.doors.connect import connect_existing
 from shelduck.engine.bridge.lake_catalog import ON, given
 from shelduck.engine.session import DataFrame, SparkSession, branch_of
 from shelduck.errors import InvalidRequest, NotFound
+from shelduck.lake.lookup import version_at
 from shelduck.lake.results import table_name
 from shelduck.lake.spark_options import SPARKS_CHANGES, changes_asked, read_options, stream_options
 from shelduck.lake.state import LakeState
@@ -49,7 +50,8 @@ class LakeSources:
             _require_no_secret(options)
             table, rest = self._table(options, branch)
             wanted = stream_options(rest, table.name)
-            stream = TableStream(table.state, table.table, wanted, made)
+            version = version_at(table.state, table.table, None, None)
+            stream = TableStream(table.state, version, wanted, made)
             schema = stream.schema.json()
             if what == "columns":
                 return [(schema, stream.made)]

@@ -18,12 +18,14 @@ ANY_TABLE = TableId(0)
 class Batch:
     """One step of a series, such as a streaming query; the numbers of a series grow.
 
-    A series is identified by its name and, if it goes into one table, by that table.
+    A series is identified by its name and, if it goes into one table, by that table. With
+    ``after``, only the step that comes directly after that one is committed; -1 is the first one.
     """
 
     query_id: str
     batch_id: int
     table_id: TableId = ANY_TABLE
+    after: int | None = None
 
     def __str__(self) -> str:
         return f"batch {self.batch_id} of {self.query_id!r}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from shelduck.errors import CorruptLake, InvalidRequest, NewerFormat, NotFound, Unsupported
+from shelduck.model.tables.carried import FOLLOWS
 from shelduck.model.tables.column_storage import (
     COLUMN_STORAGE,
     bound_storage,
@@ -129,7 +130,7 @@ FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
 _HIDDEN = frozenset({ANALYZED, COMPUTED, CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS})
-_HIDDEN |= {COLUMN_STORAGE, ROLLUP, ROLLUPS, TWIN}
+_HIDDEN |= {COLUMN_STORAGE, FOLLOWS, ROLLUP, ROLLUPS, TWIN}
 _OURS = "shelduck."
 # Properties of later versions that older code may ignore.
 _HINTS = "shelduck.hint."
@@ -230,7 +231,7 @@ def _unset(found: dict[str, str], change: UnsetProperties, table: str) -> None:
 
 def copied_properties(known: Properties) -> dict[str, str]:
     """Return the properties that a copy of a table has: all that are true of each table like it."""
-    gone = {ANALYZED, FORGOTTEN_TYPES, ROLLUP, ROLLUPS, TWIN}
+    gone = {ANALYZED, FOLLOWS, FORGOTTEN_TYPES, ROLLUP, ROLLUPS, TWIN}
     return {key: value for key, value in known.items() if key not in gone}
 
 

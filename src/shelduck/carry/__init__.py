@@ -1,0 +1,1 @@
+"""Streams from table to table that bring changes of columns along."""

@@ -1,0 +1,258 @@
+"""Streams from table to table, and which table follows which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from shelduck import clock
+from shelduck.carry.carrying import Carrying, Step
+from shelduck.carry.flow import FlowText, source_of
+from shelduck.errors import Conflict, InvalidRequest, NotFound
+from shelduck.lake.lookup import LakeHandle, TellsOfSpark, version_at
+from shelduck.lake.results import TableName, table_name
+from shelduck.lake.spark_options import StreamOptions
+from shelduck.lake.state import LakeState
+from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
+from shelduck.model.tables.carried import FOLLOWS, Following, followings
+from shelduck.model.tables.schema import path_text, with_paths
+from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.text.names import split_name
+from shelduck.objects.catalog_verbs import Table
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLineage:
+    """A column of a table that follows a column of another one, by the names of both now.
+
+    ``query`` is the name of the stream between them. ``source_column`` is None for a column that
+    the stream computes, and ``source`` is what the table was called when its last rows came if it
+    is in another lake, whose files are at ``lake``.
+    """
+
+    table: str
+    column: str
+    source: str
+    source_column: str | None
+    query: str
+    lake: str
+
+
+@dataclass(frozen=True)
+class Stream(TellsOfSpark, in_parts=True):
+    """The rows of a table and what is added to them, for another table; from `Lake.stream`."""
+
+    _state: LakeState
+    _source: TableName
+    _options: StreamOptions
+    _text: FlowText
+    _is_whole: bool
+
+    def _subject(self) -> str:
+        return str(self._source)
+
+    def where(self, condition: str) -> Stream:
+        """Return the stream of the rows that fulfil a condition, as SQL over the source's columns.
+
+        The names in it mean the columns that have them when the stream begins, whatever they are
+        called later.
+        """
+        text = replace(self._text, conditions=(*self._text.conditions, condition))
+        return replace(self, _text=text)
+
+    def select(self, *expressions: str) -> Stream:
+        """Return the stream of these columns, as SQL: ``"id"``, ``"a + b AS total"`` or ``"*"``.
+
+        A column alone is followed in all that happens to it; with ``AS``, its name stays. What is
+        computed gets another type if its columns do. Names mean what they mean in `where`.
+        """
+        if not expressions or self._text.expressions:
+            raise InvalidRequest("select needs its expressions in one call")
+        return replace(self, _text=replace(self._text, expressions=expressions))
+
+    def to(
+        self,
+        sink: str | Table,
+        *,
+        on_schema_change: Literal["carry", "fail"] = "carry",
+        on_drop: Literal["drop", "keep"] = "drop",
+        query_id: str | None = None,
+        interval: float | None = None,
+    ) -> int | None:
+        """Carry rows and changes of columns into a table; return the last snapshot that came.
+
+        The first batch has the rows of the source, unless the stream begins later, and makes the
+        sink if there is none. Each batch is one snapshot of the sink: changed columns, rows, and
+        how far the stream is. It needs no checkpoint, and goes on after a crash or another call,
+        by whichever process; of two at once, one goes on. A change that converts values runs as a
+        job of the sink before the rows that need it.
+
+        Columns are followed by their ids: renamed, added, dropped, moved, with other types,
+        defaults, comments and NOT NULL. What somebody changed in the sink stays as it is there.
+
+        Args:
+            sink: A table of the lake, or one of another lake: ``other.table("b")``.
+            on_schema_change: With "fail", changed columns are an error, and rows before are there.
+            on_drop: With "keep", a column that the source drops stays, and is NULL in later rows.
+            query_id: The stream's name, if several come from one table into the sink.
+            interval: Seconds to wait for new snapshots; by default, return after the newest one.
+
+        Raises:
+            NotFound: needed snapshots of the source have expired, or it was dropped.
+            InvalidRequest: the sink, or the stream's text, does not fit the source's columns. All
+                before was carried; mend it, and run the stream again.
+            Unsupported: a snapshot changed or deleted rows; see `Lake.stream`.
+        """
+        for given, known in ((on_schema_change, ("carry", "fail")), (on_drop, ("drop", "keep"))):
+            if given not in known:
+                raise InvalidRequest(f"{given!r} is none of {', '.join(map(repr, known))}")
+        carrying = self._carrying(sink, query_id)
+        carrying = replace(carrying, keeps=on_drop == "keep", follows=on_schema_change == "carry")
+        _require_sink(carrying)
+        carried: int | None = None
+        while True:
+            step = carrying.next()
+            if step is not None:
+                carried = _carried(carrying, step)
+            elif interval is None:
+                return carried
+            else:
+                clock.sleep(interval)
+
+    def plan(self, sink: str | Table, *, query_id: str | None = None) -> tuple[str, ...]:
+        """Return the clauses of ALTER TABLE that the next batch runs on a sink; none is run."""
+        step = self._carrying(sink, query_id).next()
+        return () if step is None else tuple(map(str, step.planned()))
+
+    def _carrying(self, sink: str | Table, query_id: str | None) -> Carrying:
+        if isinstance(sink, Table):
+            refuse_in_transaction(sink._unit, "a stream into a table")  # noqa: SLF001 - a handle
+            state, name = sink._state, sink.name  # noqa: SLF001
+        else:
+            state = self._state
+            name = table_name(split_name(sink), state.current.schema)
+        return Carrying(
+            *(self._state, self._source, self._options, self._text),
+            *(state, name, query_id, self._is_whole),
+        )
+
+
+def _carried(carrying: Carrying, step: Step) -> int:
+    try:
+        step.carry()
+    except Conflict:
+        # Another process has carried it meanwhile, or a batch of its own.
+        later = carrying.next()
+        if later is not None and later.last == step.last:
+            raise
+    return step.passed
+
+
+def _require_sink(carrying: Carrying) -> None:
+    """Make the sink if it is not there; InvalidRequest if the source follows it."""
+    source = version_at(carrying.source_state, carrying.source, None, None)
+    try:
+        sink = version_at(carrying.state, carrying.sink, None, None)
+    except NotFound:
+        carrying.make_sink(source)
+        return
+    above = {source.uuid}
+    known = {t.uuid: t for t in _tables(carrying.source_state)}
+    waiting = [source.uuid]
+    while waiting:
+        table = known.get(waiting.pop())
+        found = () if table is None else followings(table.properties, table.uuid, table.full_name)
+        new = [one.source for one in found if one.source not in above]
+        above.update(new)
+        waiting += new
+    if sink.uuid in above:
+        raise InvalidRequest(
+            f"{sink.full_name} cannot follow {source.full_name}, which follows it; choose another"
+            " table"
+        )
+
+
+def _tables(state: LakeState) -> Iterator[TableVersion]:
+    workspace = UnitOfWork(state).workspace
+    for schema in workspace.schemas():
+        for name in workspace.table_names(schema):
+            yield workspace.table(TableName(schema.name, name))
+
+
+class CarryVerbs(LakeHandle, in_parts=True):
+    """Streams of a lake into tables."""
+
+    def stream(
+        self,
+        source: str,
+        *,
+        starting_version: int | Literal["latest", "all"] | None = None,
+        starting_timestamp: str | datetime | None = None,
+        skip_change_commits: bool = False,
+        ignore_deletes: bool = False,
+    ) -> Stream:
+        """Return the stream of a table's rows, and of those that are added to it later.
+
+            lake.stream("orders").where("amount > 0").to("paid_orders")
+
+        Args:
+            source: The table.
+            starting_version, starting_timestamp: Begin with what that snapshot, or the first one
+                at or after that time, adds; "latest" with the next one, "all" with all rows that
+                the source has. This is the default, but for a sink that has rows.
+            skip_change_commits: Leave out snapshots that changed or deleted rows; by default, they
+                end the stream.
+            ignore_deletes: Leave out what only deletes rows.
+        """
+        refuse_in_transaction(self._unit, "a stream")
+        latest = starting_version == "latest"
+        version = None if isinstance(starting_version, str) else starting_version
+        moment = None if starting_timestamp is None else str(starting_timestamp)
+        options = StreamOptions(
+            version,
+            moment,
+            latest,
+            skips_changes=skip_change_commits,
+            ignores_deletes=ignore_deletes,
+        )
+        return Stream(
+            self._state, self._name(source), options, FlowText(), starting_version == "all"
+        )
+
+    def lineage(self, table: str | None = None) -> tuple[ColumnLineage, ...]:
+        """Return which columns follow which, through the streams of `stream`, by their ids.
+
+        Args:
+            table: Only what this table follows; by default, what each table of the lake does.
+        """
+        known = list(_tables(self._state))
+        wanted = known
+        if table is not None:
+            wanted = [version_at(self._state, self._name(table), None, None)]
+        by_uuid = {one.uuid: one for one in known}
+        return tuple(
+            line
+            for sink in wanted
+            if FOLLOWS in sink.properties
+            for one in followings(sink.properties, sink.uuid, sink.full_name)
+            for line in _lines(sink, one, by_uuid.get(one.source))
+        )
+
+
+def _lines(
+    sink: TableVersion, one: Following, source: TableVersion | None
+) -> Iterator[ColumnLineage]:
+    there = {int(f.id): path_text(path) for path, f in with_paths(sink.columns)}
+    above = (
+        {} if source is None else {int(f.id): path_text(p) for p, f in with_paths(source.columns)}
+    )
+    named = dict(one.names)
+    for key, number in one.pairs:
+        if number not in there:
+            continue
+        origin = source_of(key)
+        column = None if origin is None else above.get(origin, named.get(origin))
+        name = one.table if source is None else source.full_name
+        yield ColumnLineage(sink.full_name, there[number], name, column, one.query, one.lake)

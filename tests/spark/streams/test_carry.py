@@ -1,0 +1,303 @@
+"""Streams that carry changes of columns from table to table, with DuckDB as the reader."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import shelduck
+from shelduck import InvalidRequest, NotFound, Unsupported
+from shelduck.carry import carrying
+from tests.support.lakes import rows
+from tests.support.oracle import DuckDBOracle
+
+
+@pytest.fixture
+def lake(spark, tmp_path):
+    with shelduck.connect(f"sqlite:///{tmp_path}/lake.db", f"{tmp_path}/data", spark) as lake:
+        yield lake
+
+
+@pytest.fixture
+def source(lake):
+    lake.sql("CREATE TABLE a (id INT, v INT COMMENT 'value', t STRING)")
+    lake.sql("INSERT INTO a VALUES (1, 10, '7')")
+    return lake
+
+
+def seen(lake, name):
+    """Names of columns and rows of a table, as DuckDB reads them."""
+    with DuckDBOracle(lake._state.store.where) as duck:
+        return [column for column, _ in duck.columns(name)], sorted(duck.sql(f"FROM {name}"))
+
+
+def test_a_sink_gets_rows_and_what_becomes_of_columns(source):
+    lake = source
+    assert lake.stream("a").to("b") == 3
+    assert lake.stream("a").to("b") is None
+    lake.sql("ALTER TABLE a RENAME COLUMN v TO w, ADD COLUMN n INT DEFAULT 5 AFTER id")
+    lake.sql("INSERT INTO a VALUES (2, 6, 20, 'x')")
+    lake.sql("ALTER TABLE a DROP COLUMN t, ALTER COLUMN w TYPE BIGINT")
+    lake.sql("INSERT INTO a VALUES (3, 7, 5000000000)")
+    before = lake.snapshots()[-1].id
+    assert lake.stream("a").plan("b") == (
+        "ADD COLUMN n int32 DEFAULT '5' AFTER id",
+        "RENAME COLUMN v TO w",
+    )
+    lake.stream("a").to("b")
+    assert seen(lake, "b") == seen(lake, "a")
+    assert lake.table("b").columns.find(("n",)).initial_default == "5"
+    # Two batches, which are two snapshots: rows and changed columns are in one.
+    assert [s.changes_made for s in lake.snapshots() if s.id > before] == [
+        "altered_table:2,inlined_insert:2",
+        "altered_table:2,inlined_insert:2",
+    ]
+
+
+def test_a_name_that_another_column_takes_is_that_of_another_column(source):
+    lake = source
+    lake.stream("a").to("b")
+    lake.sql("ALTER TABLE a RENAME COLUMN v TO w; ALTER TABLE a ADD COLUMN v STRING")
+    lake.sql("ALTER TABLE a DROP COLUMN t; ALTER TABLE a ADD COLUMN t INT")
+    lake.sql("INSERT INTO a VALUES (2, 20, 'new', 3)")
+    lake.stream("a").to("b")
+    assert seen(lake, "b") == (["id", "w", "v", "t"], [(1, 10, None, None), (2, 20, "new", 3)])
+
+
+def test_a_conversion_is_a_job_of_the_sink_with_the_same_using(source):
+    lake = source
+    lake.stream("a").to("b")
+    lake.sql("ALTER TABLE a ALTER COLUMN t TYPE INT USING length(t) + 40")
+    lake.jobs()[0].wait()
+    lake.sql("INSERT INTO a VALUES (2, 20, 1)")
+    lake.stream("a").to("b")
+    assert seen(lake, "b") == (["id", "v", "t"], [(1, 10, 41), (2, 20, 1)])
+    assert [job.look().table_name for job in lake.jobs()] == ["main.b", "main.a"]
+
+
+def test_using_is_refused_where_its_names_mean_other_columns(source):
+    lake = source
+    lake.stream("a").to("b")
+    lake.sql("ALTER TABLE b RENAME COLUMN v TO mine; ALTER TABLE b ADD COLUMN v INT")
+    lake.table("a").alter(shelduck.change_type("t", "int", using="v + 1"), wait=True)
+    lake.sql("INSERT INTO a VALUES (2, 20, 1)")
+    with pytest.raises(InvalidRequest, match=r"converted USING v \+ 1, and v is another column"):
+        lake.stream("a").to("b")
+    lake.table("b").alter(shelduck.change_type("t", "int", using="mine + 1"), wait=True)
+    lake.stream("a").to("b")
+    assert seen(lake, "b")[1] == [(1, 10, 11, None), (2, 20, 1, None)]
+
+
+def test_a_text_means_the_columns_that_it_began_with(source):
+    lake = source
+    stream = lake.stream("a").where("v > 5").select("id", "v AS w", "v * 2 AS twice")
+    stream.to("b")
+    lake.sql("ALTER TABLE a RENAME COLUMN v TO x, RENAME COLUMN id TO key, ADD COLUMN v STRING")
+    lake.sql("INSERT INTO a VALUES (2, 20, '8', 'new'), (3, 5, '8', 'new')")
+    stream.to("b")
+    assert seen(lake, "b") == (["key", "w", "twice"], [(1, 10, 20), (2, 20, 40)])
+    lake.sql("ALTER TABLE a ALTER COLUMN x TYPE BIGINT")
+    lake.sql("INSERT INTO a VALUES (4, 5000000000, '8', 'new')")
+    stream.to("b")
+    assert seen(lake, "b")[1][-1] == (4, 5000000000, 10000000000)
+    # What it computes from a column that goes needs another text, and goes on where it stopped.
+    lake.sql("ALTER TABLE a DROP COLUMN x")
+    lake.sql("INSERT INTO a VALUES (5, '8', 'last')")
+    with pytest.raises(InvalidRequest, match=r"does not fit the columns of main\.a in snapshot"):
+        stream.to("b")
+    lake.stream("a").select("key", "CAST(length(v) AS BIGINT) AS w").to("b")
+    assert seen(lake, "b")[1][-1] == (5, 4, None)
+    lines = {line.column: line.source_column for line in lake.lineage("b")}
+    assert lines == {"key": "key", "w": None}
+
+
+def test_what_the_sink_changed_by_itself_stays(source):
+    lake = source
+    lake.stream("a").to("b")
+    lake.sql("ALTER TABLE b RENAME COLUMN v TO mine, DROP COLUMN t, ALTER COLUMN id TYPE BIGINT")
+    lake.sql("ALTER TABLE b ADD COLUMN own STRING; COMMENT ON COLUMN b.mine IS 'ours'")
+    lake.sql("ALTER TABLE a RENAME COLUMN v TO x, RENAME COLUMN t TO u")
+    lake.sql("COMMENT ON COLUMN a.x IS 'theirs'; INSERT INTO a VALUES (2, 20, 'x')")
+    lake.stream("a").to("b")
+    assert seen(lake, "b") == (["id", "mine", "own"], [(1, 10, None), (2, 20, None)])
+    table = lake.table("b")._version()
+    assert table.comments == {table.columns.find(("mine",)).id: "ours"}
+    assert [(x.column, x.source_column) for x in lake.lineage()] == [("id", "id"), ("mine", "x")]
+    lake.sql("ALTER TABLE a ADD COLUMN own INT")
+    lake.sql("INSERT INTO a VALUES (3, 30, 'x', 1)")
+    with pytest.raises(InvalidRequest, match="column own: int cannot be stored as varchar"):
+        lake.stream("a").to("b")
+    lake.stream("a").select("id", "x", "CAST(own AS STRING) AS own").to("b")
+    assert seen(lake, "b")[1][-1] == (3, 30, "1")
+
+
+def test_fields_that_the_sink_renamed_by_itself_are_filled(lake):
+    lake.sql("CREATE TABLE a (id INT, s STRUCT<f: INT, g: STRUCT<`h h`: INT, k: INT>>)")
+    lake.sql("INSERT INTO a VALUES (1, named_struct('f', 1, 'g', named_struct('h h', 2, 'k', 3)))")
+    stream = lake.stream("a").where("s.g.`h h` > 1")
+    stream.to("b")
+    lake.sql("ALTER TABLE b RENAME COLUMN s.f TO `my own`; ALTER TABLE b RENAME COLUMN s.g.k TO i")
+    lake.sql("ALTER TABLE a RENAME COLUMN s.g.`h h` TO h")
+    for key, h in ((2, 4), (3, 1)):
+        row = f"({key}, named_struct('f', 3, 'g', named_struct('h', {h}, 'k', 5)))"
+        lake.sql(f"INSERT INTO a VALUES {row}")
+    stream.to("b")
+    assert seen(lake, "b")[1][1:] == [(2, {"my own": 3, "g": {"h": 4, "i": 5}})]
+
+
+def test_dropped_columns_may_stay(source):
+    lake = source
+    lake.sql("CREATE TABLE b (id INT, v INT, t STRING); CREATE VIEW w AS SELECT v FROM b")
+    lake.stream("a").to("b")
+    lake.sql("ALTER TABLE a DROP COLUMN v; INSERT INTO a VALUES (2, 'x')")
+    with pytest.raises(InvalidRequest, match="it would break views"):
+        lake.stream("a").to("b")
+    lake.stream("a").to("b", on_drop="keep")
+    lake.sql("ALTER TABLE a ADD COLUMN z INT; INSERT INTO a VALUES (3, 'y', 4)")
+    lake.stream("a").to("b", on_drop="keep")
+    assert seen(lake, "b")[0] == ["id", "v", "t", "z"]
+    assert [row[1] for row in seen(lake, "b")[1]] == [10, None, None]
+
+
+def test_changed_columns_may_be_an_error(source):
+    lake = source
+    lake.stream("a").to("b", on_schema_change="fail")
+    lake.sql("INSERT INTO a VALUES (2, 20, 'x')")
+    lake.sql("ALTER TABLE a RENAME COLUMN v TO w; INSERT INTO a VALUES (3, 30, 'x')")
+    with pytest.raises(InvalidRequest, match=r"or run ALTER TABLE main\.b RENAME COLUMN v TO w"):
+        lake.stream("a").to("b", on_schema_change="fail")
+    assert [row[0] for row in seen(lake, "b")[1]] == [1, 2]
+    lake.sql("ALTER TABLE b RENAME COLUMN v TO w")
+    lake.stream("a").to("b", on_schema_change="fail")
+    assert seen(lake, "b") == seen(lake, "a")
+
+
+@pytest.mark.parametrize("again", ["UNDROP TABLE b", "CREATE TABLE b SHALLOW CLONE kept"])
+def test_rows_that_are_there_are_not_added_once_more(source, again):
+    lake = source
+    lake.stream("a").to("b")
+    lake.sql(f"CREATE TABLE kept SHALLOW CLONE b; DROP TABLE b; {again}")
+    lake.sql("INSERT INTO a VALUES (2, 20, 'x')")
+    with pytest.raises(InvalidRequest, match="b has rows, and this stream has carried none"):
+        lake.stream("a").to("b")
+    lake.stream("a", starting_version="latest").to("b")
+    lake.sql("ALTER TABLE a RENAME COLUMN v TO w; INSERT INTO a VALUES (3, 30, 'y')")
+    lake.stream("a").to("b")
+    assert [row[0] for row in seen(lake, "b")[1]] == [1, 3]
+    assert seen(lake, "b")[0] == ["id", "w", "t"]
+
+
+def test_starts_are_those_of_streams(source):
+    lake = source
+    lake.sql("INSERT INTO a VALUES (2, 20, 'x')")
+    at = lake.snapshots()[-1].id
+    lake.stream("a", starting_version=at).to("b")
+    assert [row[0] for row in seen(lake, "b")[1]] == [2]
+    lake.stream("a", starting_version="all").to("b", query_id="again")
+    assert [row[0] for row in seen(lake, "b")[1]] == [1, 2, 2]
+    lake.sql("DELETE FROM a WHERE id = 1")
+    with pytest.raises(Unsupported, match="changed or deleted rows"):
+        lake.stream("a").to("b")
+    lake.sql("INSERT INTO a VALUES (3, 30, 'x')")
+    lake.stream("a", ignore_deletes=True).to("b")
+    lake.stream("a", skip_change_commits=True).to("b", query_id="again")
+    assert [row[0] for row in seen(lake, "b")[1]] == [1, 2, 2, 3, 3]
+
+
+def test_a_table_of_another_lake_follows(source, spark, tmp_path):
+    url = f"sqlite:///{tmp_path}/other.db"
+    with shelduck.connect(url, f"{tmp_path}/other", spark) as other:
+        other.sql("CREATE TABLE b (id INT, v INT, t STRING)")
+        sink = other.table("b")
+        source.stream("a").to(sink)
+        source.sql("ALTER TABLE a RENAME COLUMN v TO w; INSERT INTO a VALUES (2, 20, 'x')")
+        source.stream("a").to(sink)
+        assert seen(other, "b") == seen(source, "a")
+        [first, *_] = other.lineage("b")
+        assert (first.source, first.source_column) == ("main.a", "id")
+        assert first.lake == source.data_path
+
+
+def test_names_of_tables_may_change(source):
+    lake = source
+    lake.stream("a").to("b")
+    lake.sql("ALTER TABLE a RENAME TO aa; ALTER TABLE b RENAME TO bb")
+    lake.sql("INSERT INTO aa VALUES (2, 20, 'x')")
+    lake.stream("aa").to("bb")
+    assert seen(lake, "bb") == seen(lake, "aa")
+    assert {line.source for line in lake.lineage()} == {"main.aa"}
+
+
+@pytest.mark.parametrize(
+    ("run", "error", "told"),
+    [
+        (lambda a: a("a").to("a"), InvalidRequest, "main.a cannot follow main.a"),
+        (lambda a: a("c").to("a"), InvalidRequest, "a cannot follow main.c, which follows it"),
+        (lambda a: a("nope").to("b"), NotFound, "table 'nope' does not exist"),
+        (lambda a: a("a").to("b", on_drop="x"), InvalidRequest, "'x' is none of 'drop', 'keep'"),
+        (lambda a: a("a").where("nope > 1").to("d"), InvalidRequest, "does not fit the columns"),
+        (lambda a: a("a").select("v", "v").to("d"), InvalidRequest, "two columns named 'v'"),
+        (lambda a: a("a").select(), InvalidRequest, "select needs its expressions"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused(source, run, error, told):
+    source.stream("a").to("b")
+    source.stream("b").to("c")
+    before = source.snapshots()[-1].id
+    with pytest.raises(error, match=told):
+        run(source.stream)
+    assert source.snapshots()[-1].id == before
+
+
+def test_of_two_at_once_each_row_comes_once(source):
+    lake = source
+    lake.stream("a").to("b")
+    for n in range(2, 8):
+        lake.execute(f"INSERT INTO a VALUES ({n}, {n}, 'x')")
+        if n % 3 == 0:
+            lake.execute(f"ALTER TABLE a ADD COLUMN c{n} INT; ALTER TABLE a DROP COLUMN c{n}")
+    failed = []
+
+    def run():
+        try:
+            lake.stream("a").to("b")
+        except BaseException as error:  # noqa: BLE001 - told below
+            failed.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert seen(lake, "b") == seen(lake, "a")
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("step", ["append", "with_following", "carry_out_anew", "plan_alter"])
+def test_a_batch_is_whole_or_not_there(source, monkeypatch, step):
+    lake = source
+    lake.stream("a").to("b")
+    lake.sql("ALTER TABLE a RENAME COLUMN v TO w, ADD COLUMN n INT DEFAULT 5")
+    lake.sql("INSERT INTO a VALUES (2, 20, 'x', 6)")
+    lake.table("a").alter(shelduck.change_type("n", "string"), wait=True)
+    lake.sql("INSERT INTO a VALUES (3, 30, 'x', 'seven')")
+    known = getattr(carrying, step)
+    for after in (False, True):
+
+        def dies(*args, after=after):
+            if after:
+                known(*args)
+            raise Killed
+
+        monkeypatch.setattr(carrying, step, dies)
+        with pytest.raises(Killed):
+            lake.stream("a").to("b")
+    monkeypatch.undo()
+    lake.stream("a").to("b")
+    assert seen(lake, "b") == seen(lake, "a")
+    assert rows(lake.sql("SELECT count(*) FROM b")) == [(3,)]

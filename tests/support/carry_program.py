@@ -1,0 +1,208 @@
+"""Drawn changes of a table that others follow, in a chain, as `Stream.to` carries them.
+
+Shelduck and DuckDB change and fill the source in turns. In the end DuckDB reads all tables: those
+that follow have the columns, comments and rows of the source.
+"""
+
+from __future__ import annotations
+
+import random
+
+from shelduck import change_type
+from tests.support.oracle import DuckDBOracle
+
+KINDS = ("INT", "STRING", "DOUBLE", "STRUCT<f: INT, g: STRING>")
+HOPS = ("b", "c", "d")
+WIDER = {"INT": "BIGINT", "FLOAT": "DOUBLE"}
+
+
+class Program:
+    """A story of a table `a`, which `b` follows, which `c` follows, which `d` follows."""
+
+    def __init__(self, lake, duck, seed):
+        self.lake, self.duck, self.draw = lake, duck, random.Random(seed)
+        self.number, self.known = 0, {"v", "s"}
+        self.kinds = {"v": "INT", "s": "STRUCT<f: INT, g: STRING>"}
+        self.inside = {"s": ["f", "g"]}
+        lake.set_option("data_inlining_row_limit", seed % 2 * 10)
+        lake.execute("CREATE TABLE a (id BIGINT, v INT, s STRUCT<f: INT, g: STRING>)")
+        self.insert()
+
+    def run(self, steps):
+        changes = [
+            *(self.add, self.drop, self.rename, self.widen, self.move, self.comment),
+            *(self.default, self.not_null, self.add_inside, self.rename_inside, self.drop_inside),
+            *(self.convert, self.several, self.compact),
+        ]
+        for _ in range(steps):
+            act = self.draw.choice((self.insert, self.carry, *changes))
+            act()
+            if self.draw.random() < 0.5:
+                self.insert()
+        for hop in range(len(HOPS)):
+            self.carry(hop)
+
+    def fresh(self):
+        """A name that no column has; now and then one had it before."""
+        self.number += 1
+        gone = sorted(self.known - {*self.kinds})
+        if gone and self.draw.random() < 0.4:
+            return self.draw.choice(gone)
+        self.known.add(f"c{self.number}")
+        return f"c{self.number}"
+
+    def inner(self):
+        self.number += 1
+        return self.number
+
+    def both(self, text):
+        """Let one of the engines change the source."""
+        self.draw.choice((self.lake.execute, self.duck.execute))(text)
+
+    def some(self, *kinds):
+        known = [n for n, kind in self.kinds.items() if not kinds or kind in kinds]
+        return self.draw.choice(known) if known else None
+
+    def insert(self):
+        keys = range(self.number, self.number + self.draw.choice((1, 3)))
+        self.number = keys.stop
+        rows = ", ".join(f"({key}, {', '.join(self.values(key))})" for key in keys)
+        names = ", ".join(["id", *self.kinds])
+        self.duck.execute(f"INSERT INTO a ({names}) VALUES {rows}")
+
+    def values(self, key):
+        for name, kind in self.kinds.items():
+            if name in self.inside:
+                parts = (
+                    f"'{p}': {key}" if p[0] == "f" else f"'{p}': 'x{key}'"
+                    for p in self.inside[name]
+                )
+                yield "{" + ", ".join(parts) + "}"
+            else:
+                yield f"'{key}'" if kind == "STRING" else str(key % 100)
+
+    # Changes of the source.
+
+    def add(self):
+        name, kind = self.fresh(), self.draw.choice(KINDS[:3])
+        default = self.draw.choice(("", f" DEFAULT '{self.number}{'.5' * (kind == 'DOUBLE')}'"))
+        self.both(f"ALTER TABLE a ADD COLUMN {name} {kind}{default}")
+        self.kinds[name] = kind
+
+    def drop(self):
+        if len(self.kinds) > 1:
+            name = self.some()
+            self.both(f"ALTER TABLE a DROP COLUMN {name}")
+            del self.kinds[name]
+            self.inside.pop(name, None)
+
+    def rename(self):
+        known, name = self.some(), self.fresh()
+        self.both(f"ALTER TABLE a RENAME COLUMN {known} TO {name}")
+        self.renamed({known: name})
+
+    def renamed(self, names):
+        self.kinds = {names.get(n, n): kind for n, kind in self.kinds.items()}
+        self.inside = {names.get(n, n): parts for n, parts in self.inside.items()}
+
+    def several(self):
+        """Two columns swap their names, and a third one comes, in one statement."""
+        if len(self.kinds) < 2:
+            return
+        one, other = self.draw.sample(list(self.kinds), 2)
+        name = self.fresh()
+        self.lake.execute(
+            f"ALTER TABLE a RENAME COLUMN {one} TO {other}, RENAME COLUMN {other} TO {one},"
+            f" ADD COLUMN {name} INT FIRST"
+        )
+        self.renamed({one: other, other: one})
+        self.kinds[name] = "INT"
+
+    def widen(self):
+        name = self.some("INT", "FLOAT")
+        if name is not None:
+            kind = WIDER[self.kinds[name]]
+            self.both(f"ALTER TABLE a ALTER COLUMN {name} TYPE {kind}")
+            self.kinds[name] = kind
+
+    def convert(self):
+        name = self.some("INT", "BIGINT")
+        if name is not None:
+            self.lake.table("a").alter(change_type(name, "string"), wait=True)
+            self.kinds[name] = "STRING"
+
+    def move(self):
+        self.lake.execute(f"ALTER TABLE a ALTER COLUMN {self.some()} FIRST")
+
+    def comment(self):
+        self.both(f"COMMENT ON COLUMN a.{self.some()} IS 'told {self.number}'")
+
+    def default(self):
+        name = self.some("INT", "BIGINT")
+        if name is not None:
+            self.both(f"ALTER TABLE a ALTER COLUMN {name} SET DEFAULT {self.number % 100}")
+
+    def compact(self):
+        if self.draw.random() < 0.5:
+            self.lake.table("a").compact(min_files=2)
+        else:
+            self.duck.execute("CALL ducklake_merge_adjacent_files('lake', 'a')")
+
+    def not_null(self):
+        change = self.draw.choice(("SET", "DROP"))
+        self.lake.execute(f"ALTER TABLE a ALTER COLUMN id {change} NOT NULL")
+
+    def add_inside(self):
+        if self.inside:
+            name, part = self.draw.choice(list(self.inside)), f"f_{self.inner()}"
+            self.both(f"ALTER TABLE a ADD COLUMN {name}.{part} INT")
+            self.inside[name].append(part)
+
+    def rename_inside(self):
+        if self.inside:
+            name = self.draw.choice(list(self.inside))
+            known = self.draw.choice(self.inside[name])
+            part = f"{known[0]}_{self.inner()}"
+            self.both(f"ALTER TABLE a RENAME COLUMN {name}.{known} TO {part}")
+            self.inside[name] = [part if p == known else p for p in self.inside[name]]
+
+    def drop_inside(self):
+        names = [name for name, parts in self.inside.items() if len(parts) > 1]
+        if names:
+            name = self.draw.choice(names)
+            part = self.inside[name].pop(self.draw.randrange(len(self.inside[name])))
+            self.both(f"ALTER TABLE a DROP COLUMN {name}.{part}")
+
+    # Carrying.
+
+    def carry(self, hop=None):
+        hop = self.draw.randrange(len(HOPS)) if hop is None else hop
+        tables = ("a", *HOPS)
+        if hop and not any(t.name == tables[hop] for t in self.lake.tables()):
+            return
+        self.lake.stream(tables[hop]).to(tables[hop + 1])
+
+    def look(self):
+        source = self.seen("a")
+        for name in HOPS:
+            for part, known in zip(self.seen(name), source, strict=True):
+                assert part == known, name
+        assert not self.lake.check(rows=True).problems
+
+    def seen(self, name):
+        """Columns with their types, defaults and comments, and the rows, as DuckDB reads them."""
+        columns = self.duck.sql(
+            "SELECT column_name, data_type, column_default, is_nullable, comment"
+            f" FROM duckdb_columns() WHERE database_name = 'lake' AND table_name = '{name}'"
+            " ORDER BY column_index"
+        )
+        return columns, sorted(self.duck.sql(f"FROM {name}"), key=str)
+
+
+def tell(lake, url, seed, steps=14):
+    """Tell a story to its end, and look at what all tables are."""
+    with DuckDBOracle(url) as duck:
+        program = Program(lake, duck, seed)
+        program.run(steps)
+        program.look()
+        return program
