@@ -51,7 +51,14 @@ from shelduck.model.tables.view import (
     ViewDefinition,
     ViewVersion,
 )
-from shelduck.model.text.names import directory, schema_names, schema_word, shown_schema, split_name
+from shelduck.model.text.names import (
+    WRITE_DIGITS,
+    directory,
+    schema_names,
+    schema_word,
+    shown_schema,
+    split_name,
+)
 
 
 class Workspace:
@@ -336,13 +343,16 @@ class Workspace:
         """Stage a new table and return it under a provisional id.
 
         ``unique`` is its UUID; by default a random one. Its files go to the directory of the table
-        ``beside``, or to one of its own.
+        ``beside``, or to one of its own. Both then have the digits by which `remove_orphans` knows
+        whose a write is: one of them may go first.
         """
         _require_name("table", name.name)
         schema = self._home(name.home)
         self._refuse_table(name)
         self._state.store.format.require(str(name), columns.names, arrangement.partition)
         unique = unique or str(uuid.uuid4())
+        if beside is not None:
+            unique = unique[:-WRITE_DIGITS] + beside.uuid[-WRITE_DIGITS:]
         path = schema.path + directory(name.name, unique)
         made = TableVersion(
             id=TableId(self._new_id()),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import shelduck
@@ -311,3 +313,29 @@ def test_a_branch_may_drop_what_went_and_came_back_in_its_source(lake, duck, wri
     else:
         lake.merge_branch("b")
         assert lake.tables() == []
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "end"),
+    [
+        ("CREATE BRANCH b", "b.t", "DROP BRANCH b"),
+        ("CREATE TABLE c SHALLOW CLONE t", "c", "DROP TABLE c"),
+        ("DROP TABLE t; UNDROP TABLE t", "t", "DROP TABLE t"),
+    ],
+)
+def test_what_a_dead_writer_left_is_found_when_its_table_is_gone(lake, duck, make, name, end):
+    duck.execute("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
+    lake.execute("CREATE TABLE kept SHALLOW CLONE t")
+    lake.execute(make)
+    table = lake.table(name)._version()
+    write = f"00000000-0000-7000-8000-{table.uuid[-12:]}"
+    left = Path(table.path, write, "0.parquet")
+    left.parent.mkdir()
+    left.write_bytes(b"PAR1")
+    lake.execute(end)
+    lake.expire_snapshots(retain_last=1)
+    lake.cleanup_old_files(older_than="0 seconds")
+    lake.remove_orphans(older_than="0 seconds")
+    assert not left.exists()
+    assert duck.sql("FROM kept") == [(1,)]
+    assert not lake.check().problems

@@ -15,6 +15,8 @@ from shelduck.errors import InvalidRequest
 LONGEST = 1000
 """How many characters a name may have."""
 
+WRITE_DIGITS = 12
+"""How many digits of a table's UUID end the names of the directories of its writes."""
 _WRITE = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _BETWEEN_COMMAS = re.compile(r'((?:`(?:[^`]|``)*`|"(?:[^"]|"")*"|[^,`"])*),')
 _PART = re.compile(r'`((?:[^`]|``)*)`|"((?:[^"]|"")*)"|([^.`"\s][^.`"]*)')
@@ -115,7 +117,7 @@ def write_time(name: str) -> datetime:
 
 
 def _last_digits(uuid: str) -> str:
-    return uuid.lower().replace("-", "")[-12:]
+    return uuid.lower().replace("-", "")[-WRITE_DIGITS:]
 
 
 def directory(name: str, uuid: str) -> str:
