@@ -134,12 +134,13 @@ class KeyedMerge:
         None if the table has neither.
         """
         keys = table_keys(self.merged)
+        assert keys is not None
         same, found = F.lit(True), []
         for field in self.theirs.table.columns:
-            how, own = None if keys is None else keys.aggregation(field.id), table.columns
+            how, own = keys.aggregation(field.id), table.columns.by_id(field.id)
             after, before = (F.col(f"{name}.c{field.id}") for name in (_AFTER, _BEFORE))
-            if how is not None and (now := own.by_id(field.id)) is not None:
-                same &= F.col(backticked(now.name)).eqNullSafe(before)
+            if how is not None and own is not None:
+                same &= F.col(backticked(own.name)).eqNullSafe(before)
             is_lost = before.isNotNull() & after.isNull()
             if how is Aggregation.MAX:
                 found.append(is_lost | (after < before))

@@ -1,13 +1,13 @@
 """One stream from a table into another one: batch by batch, with what its columns become.
 
-How far it is stands in the sink: the number of the newest batch is the last snapshot of the source
-whose rows it holds, and the tag of the sink says which of its columns hold which. Rows, changed
-columns, number and tag are one commit.
+The sink keeps the position: the number of its newest batch is the last snapshot of the source whose
+rows it holds, and a tag pairs its columns with those of the source. Rows, changed columns, number
+and tag are one commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shelduck.alter.verb import ShapeVerbs
@@ -28,38 +28,101 @@ from shelduck.lake.unit import UnitOfWork, carry_out, carry_out_anew
 from shelduck.model.changes.change import alteration, is_look
 from shelduck.model.changes.job import successors
 from shelduck.model.changes.modify import TableChange
-from shelduck.model.changes.records import Batch
+from shelduck.model.changes.records import BEFORE_FIRST, Batch
 from shelduck.model.changes.schema_change import ChangeType
 from shelduck.model.changes.stream import StreamPosition
-from shelduck.model.tables.carried import Following, followings, with_following
+from shelduck.model.tables.properties import FOLLOWS
 from shelduck.model.tables.schema import Field, FieldId, Path, path_text
 from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.model.text.names import split_name
+from shelduck.model.text.stored import Stored, each, record
 from shelduck.objects.catalog_verbs import CatalogVerbs
-from shelduck.streams.streamed import TableStream
+from shelduck.streams.streamed import TableStream, version_then
 from shelduck.write.appending import Manner, append
 
-FIRST = -1
-"""The number of the batch before the first one."""
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A stream that carries rows of a source, and what becomes of its columns, into a table.
+
+    ``query`` is the name of the stream; ``sink`` and ``source`` are the UUIDs of both tables, and
+    ``table`` is what the source was called in the lake whose files are at ``lake``. ``text`` is
+    what the stream computes, and ``names`` are the fields of the source, by id, as that text names
+    them. ``pairs`` has a part of the stream's rows and the id of the field that it fills. All up to
+    the snapshot ``passed`` of the source has been looked at; the number of the stream's newest
+    batch may be higher.
+    """
+
+    query: str
+    sink: str
+    source: str
+    lake: str
+    table: str
+    passed: int
+    text: str = ""
+    names: tuple[tuple[int, str], ...] = ()
+    pairs: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def paths(self) -> dict[int, Path]:
+        """The paths of ``names``."""
+        return {number: split_name(text) for number, text in self.names}
+
+
+@dataclass(frozen=True, slots=True)
+class _Follows:
+    streams: tuple[Following, ...] = ()
+
+
+_STORED: Stored[_Follows] = Stored(
+    "streams", record(_Follows, streams=each(record(Following), by="query"))
+)
+
+
+def followings(properties: Mapping[str, str], uuid: str, table: str) -> tuple[Following, ...]:
+    """Return the streams into the table of this UUID; CorruptLake for a broken tag.
+
+    Those of a table that another one was made from are not its own.
+    """
+    text = properties.get(FOLLOWS)
+    found = () if text is None else _STORED.read(text, table).streams
+    return tuple(one for one in found if one.sink == uuid)
+
+
+def with_following(properties: Mapping[str, str], one: Following, table: str) -> dict[str, str]:
+    """Return the properties of a table with what is known of one of its streams."""
+    known = followings(properties, one.sink, table)
+    others = [other for other in known if other.query != one.query]
+    text = _STORED.write(_Follows((*others, one)), properties.get(FOLLOWS))
+    return {**properties, FOLLOWS: text}
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What a stream takes: the rows of a source, by its options and its text.
+
+    ``is_whole``: all rows are wanted, even if the table that gets them has some already.
+    """
+
+    state: LakeState
+    source: TableName
+    options: StreamOptions
+    text: FlowText
+    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Carrying:
-    """A stream of a source's rows into a sink, which may be in another lake.
+    """A flow into a sink, which may be in another lake.
 
-    ``is_whole``: all rows of the source are wanted, even if the sink has rows already. ``keeps``:
-    columns that the source drops stay in the sink. Without ``follows``, a change of the
+    ``keeps``: columns that the source drops stay in the sink. Without ``follows``, a change of the
     columns is an error.
     """
 
-    source_state: LakeState
-    source: TableName
-    options: StreamOptions
-    text: FlowText
+    flow: Flow
     state: LakeState
     sink: TableName
     query: str | None
-    is_whole: bool = False
     keeps: bool = False
     follows: bool = True
 
@@ -68,8 +131,9 @@ class Carrying:
 
         InvalidRequest for a text that does not fit the columns of the source.
         """
-        nothing = TableStream(self.source_state, source, self.options).nothing()
-        _, outputs = self.text.read(nothing, source, paths_in(source.columns))
+        flow = self.flow
+        nothing = TableStream(flow.state, source, flow.options).nothing()
+        _, outputs = flow.text.read(nothing, source, paths_in(source.columns))
         plain = [replace(one, field=_bare(one.field)) for one in outputs]
 
         def stage(unit: UnitOfWork) -> None:
@@ -86,7 +150,7 @@ class Carrying:
 
     def next(self) -> Step | None:
         """Return the next batch, None if there is nothing new."""
-        source = version_at(self.source_state, self.source, None, None)
+        source = version_at(self.flow.state, self.flow.source, None, None)
         sink = version_at(self.state, self.sink, None, None)
         query = self.query or f"carry {source.uuid}"
         known = next(
@@ -106,16 +170,12 @@ class Carrying:
         return self._following(known, source, last)
 
     def _require_start(self, sink: TableVersion, source: TableVersion) -> None:
-        """Refuse all rows of a source for a sink that has some, of which nobody knows whose."""
-        options = self.options
-        if (
-            self.is_whole
-            or options.from_newest
-            or (options.version, options.timestamp) != (None,) * 2
-        ):
+        """Refuse to add all rows of a source to a sink that has rows of unknown origin."""
+        options = self.flow.options
+        starts = (options.version, options.timestamp)
+        if self.flow.is_whole or options.from_newest or any(s is not None for s in starts):
             return
-        rows = rows_of(UnitOfWork(self.state), TableName.of(sink), needs_all=False)
-        if rows.files or any(part.rows for part in rows.inlined):
+        if not rows_of(UnitOfWork(self.state), TableName.of(sink), needs_all=False).is_empty:
             raise InvalidRequest(
                 f"{sink.full_name} has rows, and this stream has carried none of"
                 f" {source.full_name} into it; say starting_version='all' to add all rows that the"
@@ -124,34 +184,32 @@ class Carrying:
             )
 
     def _first(self, query: str, source: TableVersion) -> Step | None:
-        stream = TableStream(self.source_state, source, self.options)
+        stream = TableStream(self.flow.state, source, self.flow.options)
         end = stream.latest(None, None)
         if end is None:
             return None
         rows = stream.batch(None, end)
-        return Step(self, query, None, None, source, rows, FIRST, end.snapshot - 1)
+        return Step(self, query, None, None, source, rows, BEFORE_FIRST, end.snapshot - 1)
 
     def _following(self, known: Following, source: TableVersion, last: int) -> Step | None:
-        newest = int(source.snapshot.id)
-        at = max(last, known.passed)
-        if newest <= at:
+        state, newest = self.flow.state, int(source.snapshot.id)
+        first = max(last, known.passed) + 1
+        if newest < first:
             return None
-        before, first, end = self._version(source, at), at + 1, None
-        while end is None:
-            if first > newest:
-                return None
-            stream = TableStream(self.source_state, self._version(source, first), self.options)
+        before = version_then(state, source, first - 1)
+        while first <= newest:
+            now = version_then(state, source, first)
+            stream = TableStream(state, now, self.flow.options)
             until = stream.stop_before_other_columns(first)
             start = StreamPosition(source.uuid, first)
             end = stream.latest(start, None)
+            if end is not None:
+                passed = end.snapshot - 1
+                now = now if passed == first else version_then(state, source, passed)
+                rows = stream.batch(start, end)
+                return Step(self, known.query, known, before, now, rows, last, passed)
             first = until + 1
-        rows = stream.batch(start, end)
-        passed = end.snapshot - 1
-        now = self._version(source, passed)
-        return Step(self, known.query, known, before, now, rows, last, passed)
-
-    def _version(self, source: TableVersion, snapshot: int) -> TableVersion:
-        return TableStream(self.source_state, source, self.options).version(snapshot)
+        return None
 
 
 class NeedsJob(ShelduckError):
@@ -247,31 +305,37 @@ class Step:
             self.query,
             sink.uuid,
             self.now.uuid,
-            self.carrying.source_state.info.data_path,
+            self.carrying.flow.state.info.data_path,
             self.now.full_name,
             passed,
-            str(self.carrying.text),
-            _stored(paths_in(self.now.columns) if self.carrying.text.is_plain else names),
+            str(self.carrying.flow.text),
+            _stored(paths_in(self.now.columns) if self.carrying.flow.text.is_plain else names),
             tuple(sorted((key, int(number)) for key, number in ids.items())),
         )
 
     def _changes(
         self, unit: UnitOfWork
     ) -> tuple[SinkChanges, tuple[Output, ...], DataFrame, Names]:
-        text, known = self.carrying.text, self.known
+        text, known = self.carrying.flow.text, self.known
         sink = unit.workspace.table(self.carrying.sink)
         goes_on = known is not None and known.text == str(text)
-        names = _read(known.names) if known is not None and goes_on else paths_in(self.now.columns)
-        pairs = {} if known is None else dict(known.pairs)
-        replaced = self._replaced(self.carrying.source_state, self.now, self.before)
+        names = known.paths if known is not None and goes_on else paths_in(self.now.columns)
+        since = 0 if self.before is None else int(self.before.snapshot.id)
+        done = _conversions(self.carrying.flow.state, self.now, since)
+        replaced = successors(done)
         names |= {new: names[old] for old, new in replaced.items() if old in names}
-        own = self._replaced(self.carrying.state, sink, None)
-        pairs = {key_after(key, replaced): int(own.get(FieldId(n), n)) for key, n in pairs.items()}
+        own = successors(_conversions(self.carrying.state, sink))
+        pairs = {
+            key_after(key, replaced): int(own.get(FieldId(n), n))
+            for key, n in (known.pairs if known is not None else ())
+        }
         seen, outputs = text.read(self.rows, self.now, names)
         now = StreamColumns(outputs, self.now.comments)
         before = self._shown_before(now, names, replaced) if goes_on else None
         found = sink_changes(sink, before, now, pairs, keeps=self.carrying.keeps)
-        return self._with_using(found, sink, pairs), outputs, seen, names
+        if self.before is not None and any(isinstance(c, ChangeType) for c in found.changes):
+            found = self._with_using(found, sink, pairs, done)
+        return found, outputs, seen, names
 
     def _shown_before(
         self, now: StreamColumns, names: Names, replaced: Mapping[FieldId, FieldId]
@@ -280,35 +344,20 @@ class Step:
         assert before is not None
         if (before.columns, before.comments) == (self.now.columns, self.now.comments):
             return now
-        nothing = TableStream(self.carrying.source_state, before, StreamOptions()).nothing()
-        _, outputs = self.carrying.text.read(nothing, before, names)
+        nothing = TableStream(self.carrying.flow.state, before, StreamOptions()).nothing()
+        _, outputs = self.carrying.flow.text.read(nothing, before, names)
         return StreamColumns(
             [_renumbered(one, replaced, self.now) for one in outputs], before.comments
         )
 
-    def _replaced(
-        self, state: LakeState, table: TableVersion, since: TableVersion | None
-    ) -> dict[FieldId, FieldId]:
-        """Return columns that jobs of a table have converted, with those in their places."""
-        if not table.has_reserved:
-            return {}
-        return successors(self._conversions(state, table, since))
-
-    def _conversions(
-        self, state: LakeState, table: TableVersion, since: TableVersion | None
-    ) -> list[Conversion]:
-        known = state.store.ask(jobs)
-        begin = 0 if since is None else int(since.snapshot.id)
-        known = [job for job in known if (job.published or 0) <= table.snapshot.id]
-        return published_conversions(known, table.id, begin)
-
     def _with_using(
-        self, found: SinkChanges, sink: TableVersion, pairs: Mapping[str, int]
+        self,
+        found: SinkChanges,
+        sink: TableVersion,
+        pairs: Mapping[str, int],
+        done: Sequence[Conversion],
     ) -> SinkChanges:
         """Let a change of a type convert as the job of the source did."""
-        if self.before is None or not any(isinstance(c, ChangeType) for c in found.changes):
-            return found
-        done = self._conversions(self.carrying.source_state, self.now, self.before)
         by_path: dict[Path, Conversion] = {}
         for one in done:
             by_path |= {
@@ -342,6 +391,13 @@ class Step:
                 )
 
 
+def _conversions(state: LakeState, table: TableVersion, since: int = 0) -> list[Conversion]:
+    """Return what jobs of a table have converted after a snapshot, and before that of the table."""
+    known = state.store.ask(jobs) if table.has_reserved else []
+    known = [job for job in known if (job.published or 0) <= table.snapshot.id]
+    return published_conversions(known, table.id, since)
+
+
 def _bare(field: Field) -> Field:
     return replace(field, nullable=True, default=None, initial_default=None)
 
@@ -359,7 +415,3 @@ def _renumbered(output: Output, replaced: Mapping[FieldId, FieldId], now: TableV
 
 def _stored(names: Names) -> tuple[tuple[int, str], ...]:
     return tuple((number, path_text(path)) for number, path in sorted(names.items()))
-
-
-def _read(names: tuple[tuple[int, str], ...]) -> dict[int, Path]:
-    return {number: split_name(text) for number, text in names}

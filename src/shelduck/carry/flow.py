@@ -1,4 +1,4 @@
-"""What a stream computes from the rows of its source, whatever the columns are called by now.
+"""What a stream computes from the rows of its source, also after columns get other names.
 
 Names of the stream's text mean the columns that had them when it began: rows are shown to it under
 these names, by the ids of the columns.
@@ -41,7 +41,16 @@ class Output:
 
     def parts(self) -> Iterator[tuple[str, Field]]:
         """Yield this field and all below it, with what tells each from the others."""
-        yield from _parts(self.key, self.field, by_name=self.computed)
+        yield from self._below(self.key, self.field)
+
+    def _below(self, key: str, field: Field) -> Iterator[tuple[str, Field]]:
+        yield key, field
+        for child in field.children:
+            yield from self._below(self.key_below(key, child), child)
+
+    def key_below(self, key: str, child: Field) -> str:
+        """Return what tells a field below another part: its id, or its name if it is computed."""
+        return f"{key}/{child.name if self.computed else child.id}"
 
 
 def key_after(key: str, replaced: Mapping[FieldId, FieldId]) -> str:
@@ -56,12 +65,6 @@ def source_of(key: str) -> int | None:
     found = _KEY.match(key)
     below = key.rpartition("/")[2]
     return None if found is None else int(found[1] if below == key else below)
-
-
-def _parts(key: str, field: Field, *, by_name: bool) -> Iterator[tuple[str, Field]]:
-    yield key, field
-    for child in field.children:
-        yield from _parts(f"{key}/{child.name if by_name else child.id}", child, by_name=by_name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,11 +79,13 @@ def sink_changes(
     known = {key for one in shown for key, _ in one.parts()}
     ids = _Ids(sink.max_column_id + 1, {k: n for k, n in pairs.items() if k in known})
     columns, comments = _translated(sink, now, ids)
+    given = dict(ids.given)
     if before is None:
         base = {f.id: f for f in sink.columns}
         columns = tuple(base.get(f.id, f) for f in columns)
         then = tuple(f for f in columns if f.id in base)
-        comments = dict(sink.comments) | {n: t for n, t in comments.items() if n not in _all(then)}
+        there = {f.id for top in then for f in top.walk()}
+        comments = dict(sink.comments) | {n: t for n, t in comments.items() if n not in there}
         comments_then: Comments = sink.comments
     else:
         then, comments_then = _translated(sink, before, ids)
@@ -103,16 +105,10 @@ def sink_changes(
     told = merging.mapping("comment", str, (comments_then, sink.comments, comments))
     after = replace(sink, columns=made, comments=told)
     paths = {f.id: path for path, f in with_paths(made)}
-    filled = {key: paths[n] for key, n in ids.given.items() if n in paths}
-    kept = {key for one in now.outputs for key, _ in one.parts()}
     return SinkChanges(
         tuple(_with_older_rows(column_changes(sink, after), made)),
-        {key: path for key, path in filled.items() if key in kept},
+        {key: paths[number] for key, number in given.items() if number in paths},
     )
-
-
-def _all(fields: Sequence[Field]) -> set[FieldId | None]:
-    return {f.id for top in fields for f in top.walk()}
 
 
 def _translated(
@@ -121,26 +117,16 @@ def _translated(
     """Return the columns of a stream, and their comments, under the ids of its sink."""
     comments: dict[FieldId | None, str] = {}
 
-    def of(key: str, one: Field, among: Sequence[Field], *, by_name: bool) -> Field:
+    def of(output: Output, key: str, one: Field, among: Sequence[Field]) -> Field:
         number = ids.of(key, one.name, among)
-        there = next((f for f in among if f.id == number), None)
-        if not by_name and one.id in shown.comments:
+        below = next((f.children for f in among if f.id == number), ())
+        if not output.computed and one.id in shown.comments:
             comments[number] = shown.comments[one.id]
-        children = (
-            of(
-                f"{key}/{c.name if by_name else c.id}",
-                c,
-                () if there is None else there.children,
-                by_name=by_name,
-            )
-            for c in one.children
-        )
+        children = (of(output, output.key_below(key, c), c, below) for c in one.children)
         return replace(one, id=number, children=tuple(children))
 
-    found = (
-        of(one.key, one.field, sink.columns.fields, by_name=one.computed) for one in shown.outputs
-    )
-    return tuple(found), comments
+    found = tuple(of(one, one.key, one.field, sink.columns.fields) for one in shown.outputs)
+    return found, comments
 
 
 def _with_kept(then: Sequence[Field], now: Sequence[Field]) -> tuple[Field, ...]:

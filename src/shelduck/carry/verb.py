@@ -8,16 +8,16 @@ from datetime import datetime
 from typing import Literal
 
 from shelduck import clock
-from shelduck.carry.carrying import Carrying, Step
-from shelduck.carry.flow import FlowText, source_of
+from shelduck.carry.carrying import Carrying, Flow, Following, Step, followings
+from shelduck.carry.flow import FlowText, paths_in, source_of
 from shelduck.errors import Conflict, InvalidRequest, NotFound
 from shelduck.lake.lookup import LakeHandle, TellsOfSpark, version_at
 from shelduck.lake.results import TableName, table_name
 from shelduck.lake.spark_options import StreamOptions
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
-from shelduck.model.tables.carried import FOLLOWS, Following, followings
-from shelduck.model.tables.schema import path_text, with_paths
+from shelduck.model.tables.properties import FOLLOWS
+from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.objects.catalog_verbs import Table
@@ -42,16 +42,15 @@ class ColumnLineage:
 
 @dataclass(frozen=True)
 class Stream(TellsOfSpark, in_parts=True):
-    """The rows of a table and what is added to them, for another table; from `Lake.stream`."""
+    """A stream of the rows that a table has, and gets later, into another table.
 
-    _state: LakeState
-    _source: TableName
-    _options: StreamOptions
-    _text: FlowText
-    _is_whole: bool
+    Get one from `Lake.stream`.
+    """
+
+    _flow: Flow
 
     def _subject(self) -> str:
-        return str(self._source)
+        return str(self._flow.source)
 
     def where(self, condition: str) -> Stream:
         """Return the stream of the rows that fulfil a condition, as SQL over the source's columns.
@@ -59,8 +58,8 @@ class Stream(TellsOfSpark, in_parts=True):
         The names in it mean the columns that have them when the stream begins, whatever they are
         called later.
         """
-        text = replace(self._text, conditions=(*self._text.conditions, condition))
-        return replace(self, _text=text)
+        text = self._flow.text
+        return self._with(replace(text, conditions=(*text.conditions, condition)))
 
     def select(self, *expressions: str) -> Stream:
         """Return the stream of these columns, as SQL: ``"id"``, ``"a + b AS total"`` or ``"*"``.
@@ -68,9 +67,13 @@ class Stream(TellsOfSpark, in_parts=True):
         A column alone is followed in all that happens to it; with ``AS``, its name stays. What is
         computed gets another type if its columns do. Names mean what they mean in `where`.
         """
-        if not expressions or self._text.expressions:
+        text = self._flow.text
+        if not expressions or text.expressions:
             raise InvalidRequest("select needs its expressions in one call")
-        return replace(self, _text=replace(self._text, expressions=expressions))
+        return self._with(replace(text, expressions=expressions))
+
+    def _with(self, text: FlowText) -> Stream:
+        return Stream(replace(self._flow, text=text))
 
     def to(
         self,
@@ -131,12 +134,9 @@ class Stream(TellsOfSpark, in_parts=True):
             refuse_in_transaction(sink._unit, "a stream into a table")  # noqa: SLF001 - a handle
             state, name = sink._state, sink.name  # noqa: SLF001
         else:
-            state = self._state
+            state = self._flow.state
             name = table_name(split_name(sink), state.current.schema)
-        return Carrying(
-            *(self._state, self._source, self._options, self._text),
-            *(state, name, query_id, self._is_whole),
-        )
+        return Carrying(self._flow, state, name, query_id)
 
 
 def _carried(carrying: Carrying, step: Step) -> int:
@@ -152,15 +152,16 @@ def _carried(carrying: Carrying, step: Step) -> int:
 
 def _require_sink(carrying: Carrying) -> None:
     """Make the sink if it is not there; InvalidRequest if the source follows it."""
-    source = version_at(carrying.source_state, carrying.source, None, None)
+    state = carrying.flow.state
+    source = version_at(state, carrying.flow.source, None, None)
     try:
         sink = version_at(carrying.state, carrying.sink, None, None)
     except NotFound:
         carrying.make_sink(source)
         return
-    above = {source.uuid}
-    known = {t.uuid: t for t in _tables(carrying.source_state)}
-    waiting = [source.uuid]
+    above, waiting = {source.uuid}, [source.uuid]
+    # Only a source that follows another table needs the others.
+    known = {t.uuid: t for t in _tables(state)} if FOLLOWS in source.properties else {}
     while waiting:
         table = known.get(waiting.pop())
         found = () if table is None else followings(table.properties, table.uuid, table.full_name)
@@ -217,9 +218,8 @@ class CarryVerbs(LakeHandle, in_parts=True):
             skips_changes=skip_change_commits,
             ignores_deletes=ignore_deletes,
         )
-        return Stream(
-            self._state, self._name(source), options, FlowText(), starting_version == "all"
-        )
+        is_whole = starting_version == "all"
+        return Stream(Flow(self._state, self._name(source), options, FlowText(), is_whole))
 
     def lineage(self, table: str | None = None) -> tuple[ColumnLineage, ...]:
         """Return which columns follow which, through the streams of `stream`, by their ids.
@@ -244,15 +244,13 @@ class CarryVerbs(LakeHandle, in_parts=True):
 def _lines(
     sink: TableVersion, one: Following, source: TableVersion | None
 ) -> Iterator[ColumnLineage]:
-    there = {int(f.id): path_text(path) for path, f in with_paths(sink.columns)}
-    above = (
-        {} if source is None else {int(f.id): path_text(p) for p, f in with_paths(source.columns)}
-    )
-    named = dict(one.names)
+    there = paths_in(sink.columns)
+    above = {} if source is None else paths_in(source.columns)
     for key, number in one.pairs:
         if number not in there:
             continue
         origin = source_of(key)
-        column = None if origin is None else above.get(origin, named.get(origin))
-        name = one.table if source is None else source.full_name
-        yield ColumnLineage(sink.full_name, there[number], name, column, one.query, one.lake)
+        found = None if origin is None else above.get(origin, one.paths.get(origin))
+        column = None if found is None else path_text(found)
+        name, own = one.table if source is None else source.full_name, path_text(there[number])
+        yield ColumnLineage(sink.full_name, own, name, column, one.query, one.lake)

@@ -162,7 +162,7 @@ def load_rows(
     Raises InvalidRequest for a value that does not fit its column, including sums.
     """
     require_free_names(rows.table)
-    if not rows.files and not any(part.row_ids for part in rows.inlined):
+    if rows.is_empty:
         return _first(spark, folding, new, how)
     found = _few(spark, rows, folding, new) if can_bring(new) else _many(spark, rows, folding, new)
     if found is None:
@@ -272,7 +272,7 @@ def folded_done(unit: UnitOfWork, rows: TableRows) -> Done:
     table, base = rows.table, unit.workspace.base
     settling = Settling(table.id, frozenset({table.id}), base.id, alone=True)
     unit.settle(settling)
-    if table.id < 0 or not (rows.files or any(part.rows for part in rows.inlined)):
+    if table.id < 0 or rows.is_empty:
         return Done(table)
     with unit.state.store.read() as connection:
         if is_settled(connection, settling, base):

@@ -299,10 +299,9 @@ def require_satisfied(unit: UnitOfWork, name: TableName, constraints: Iterable[s
     A table without rows needs no Spark; if it runs, it says whether it can compute them.
     """
     rows = rows_of(unit, name, needs_all=False)
-    is_empty = not rows.files and not any(part.rows for part in rows.inlined)
-    if is_empty and not unit.state.has_spark:
+    if rows.is_empty and not unit.state.has_spark:
         return
-    _require(unit.state, rows, constraints, is_empty=is_empty)
+    _require(unit.state, rows, constraints, is_empty=rows.is_empty)
 
 
 def require_unconverted(unit: UnitOfWork, change: AlterTable) -> None:

@@ -70,6 +70,11 @@ class TableRows:
     kept: KeptRows | None = None
 
     @property
+    def is_empty(self) -> bool:
+        """True if neither a file nor the catalog has rows, deleted ones included."""
+        return not self.files and not any(part.rows for part in self.inlined)
+
+    @property
     def large(self) -> LargeTable | None:
         """The files of a large table."""
         return self.files.table if isinstance(self.files, LaterFiles) else None

@@ -46,7 +46,7 @@ def added(spark: SparkSession, rows: TableRows, rollup: RollupRows, loaded: Load
 def made_anew(spark: SparkSession, rows: TableRows, rollup: RollupRows, base: TableRows) -> Done:
     """Return a rollup of all rows of its base, replacing its current rows."""
     frame = base.frame(spark)
-    if not base.files and not any(part.rows for part in base.inlined):
+    if base.is_empty:
         return truncate_rows(spark, rows)
     return overwrite_table(spark, rows, rollup.parts(frame), _SILENT)
 

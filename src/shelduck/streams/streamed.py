@@ -47,8 +47,7 @@ class TableStream:
 
     ``table`` is the version with these columns, the newest one unless the stream ends before its
     columns change. ``made`` is what the stream of the frame tells with `made`; by default the frame
-    is made now. Raises Unsupported if the columns are others by now, and the query does not keep
-    its own.
+    is made now. Raises Unsupported if the columns have changed and the query does not keep its own.
     """
 
     def __init__(
@@ -152,7 +151,7 @@ class TableStream:
             return
         then = None
         with suppress(NotFound):
-            then = self.version(int(snapshot))
+            then = self._version(int(snapshot))
         is_known = then is not None and then.id == now.id and shape == shape_of(then)
         if not (is_known and self._options.follows):
             raise self._outdated(f"the columns of {now.full_name} changed after its frame was made")
@@ -230,11 +229,11 @@ class TableStream:
         name = self._table.full_name
         told = f"snapshot {high} changed the columns of {name}; all rows before it were delivered"
         if self._options.follows:
-            told = self._misfit(self.version(high)) or told
+            told = self._misfit(self._version(high)) or told
         return high - 1, self._outdated(told)
 
     def _still_fits(self, snapshot: int) -> bool:
-        now = self.version(snapshot)
+        now = self._version(snapshot)
         if self._options.follows:
             return self._misfit(now) is None
         return shape_of(now) == shape_of(self._table)
@@ -261,20 +260,15 @@ class TableStream:
             return None
         return f"snapshot {snapshot} changed the type of column {other.name!r} of {name}"
 
-    def version(self, snapshot: int) -> TableVersion:
-        """Return the table at a snapshot, whatever it is called there, with its columns there."""
-        with self._state.store.read() as connection:
-            at = catalog_read.snapshot(connection, version=snapshot)
-            named = catalog_read.name_at(connection, self._table.id, at)
-            name = named or (self._table.schema.name, self._table.name)
-            return catalog_read.table(connection, at, *name, self._state.info)
+    def _version(self, snapshot: int) -> TableVersion:
+        return version_then(self._state, self._table, snapshot)
 
     def _as_of(self, last: int, first: int) -> TableVersion:
         """Return the table at a snapshot with the query's columns, by their ids.
 
         Raises Unsupported if rows since snapshot ``first`` have others in their place.
         """
-        mine, found = self._table, self.version(last)
+        mine, found = self._table, self._version(last)
         told = self._misfit(found)
         if told is not None:
             raise self._outdated(told)
@@ -306,6 +300,15 @@ class TableStream:
         if self._options.skips_changes:
             skipped = with_deletes(((int(s.id), e) for s, e in found.snapshots), self._table.id)
         return added_rows(state.spark, self._arrivals(found, part.last), part, skipped)
+
+
+def version_then(state: LakeState, table: TableVersion, snapshot: int) -> TableVersion:
+    """Return a table at a snapshot, whatever it is called there, with its columns there."""
+    with state.store.read() as connection:
+        at = catalog_read.snapshot(connection, version=snapshot)
+        named = catalog_read.name_at(connection, table.id, at)
+        name = named or (table.schema.name, table.name)
+        return catalog_read.table(connection, at, *name, state.info)
 
 
 def arrivals_of(state: LakeState, table: TableVersion, found: FeedRange, last: int) -> Feed:

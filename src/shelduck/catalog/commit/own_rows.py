@@ -13,7 +13,7 @@ from shelduck.catalog.schema import own_tables
 from shelduck.ducklake.checked import BIGINT, or_null
 from shelduck.errors import Conflict, InvalidRequest
 from shelduck.model.changes.change import AppendFiles, Change, FlushInlined, RewriteFiles
-from shelduck.model.changes.records import ANY_TABLE, Batch
+from shelduck.model.changes.records import ANY_TABLE, BEFORE_FIRST, Batch
 from shelduck.model.files.data_file import Layout, NewDataFile
 from shelduck.model.tables.schema import SnapshotId, TableId
 
@@ -40,7 +40,7 @@ def landed_in(
             _c.table_id == batch.table_id, _c.query_id == batch.query_id
         )
     ).first()
-    last = -1 if row is None else row.batch_id
+    last = BEFORE_FIRST if row is None else row.batch_id
     if batch.after not in (None, last):
         raise Conflict(f"cannot commit {batch}: another process has committed batch {last}")
     if row is None or last < batch.batch_id:

@@ -12,6 +12,8 @@ from shelduck.model.tables.schema import SnapshotId, TableId
 
 # Ids of tables begin at 1. This stands for "no single table".
 ANY_TABLE = TableId(0)
+BEFORE_FIRST = -1
+"""What the first batch of a series comes after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ class Batch:
     """One step of a series, such as a streaming query; the numbers of a series grow.
 
     A series is identified by its name and, if it goes into one table, by that table. With
-    ``after``, only the step that comes directly after that one is committed; -1 is the first one.
+    ``after``, only the step that comes directly after that one is committed.
     """
 
     query_id: str

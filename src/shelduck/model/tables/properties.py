@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from shelduck.errors import CorruptLake, InvalidRequest, NewerFormat, NotFound, Unsupported
-from shelduck.model.tables.carried import FOLLOWS
 from shelduck.model.tables.column_storage import (
     COLUMN_STORAGE,
     bound_storage,
@@ -121,6 +120,8 @@ def _type_of(field: Field | None) -> str | None:
     return None if field is None else str(field.type)
 
 
+FOLLOWS = "shelduck.hint.follows"
+"""The property of a table into which streams carry rows and columns of others."""
 TYPE_WIDENING = "delta.enableTypeWidening"
 TYPE_WIDENING_FEATURE = "delta.feature.typeWidening"
 AUTOMATIC_WIDENING = "shelduck.allowAutomaticWidening"

@@ -176,7 +176,7 @@ def _share(draft: Draft, table: TableId, change: ShareFiles, twins: dict[int, Tw
 def _go_on_with(draft: Draft, source: TableVersion, table: TableId) -> None:
     """Let branches of a table that comes back as ``table`` be branches of that.
 
-    A twin stays with what was dropped if something happened to it after the branch began.
+    A twin keeps the dropped table as its source if that table changed after the branch began.
     """
     others = set()
     for number, text, schema in draft.connection.execute(_LIVE_TWINS).all():
