@@ -9,7 +9,6 @@ import json
 import random
 from pathlib import Path
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -20,7 +19,6 @@ from shelduck.model.changes.change import AppendFiles, CommitInfo, DeleteRows, F
 from shelduck.model.changes.records import LearnLayouts
 from shelduck.model.files.data_file import deletes_seen
 from tests.support.files import write_delete_file, write_file
-from tests.support.oracle import DuckDBOracle
 
 # What a branch and its source may do before they are merged.
 ROWS = ("insert", "insert", "delete", "update")
@@ -580,15 +578,7 @@ class Program:
 
     def shown(self, side, at=None):
         source = side.name if at is None else f"{side.name} AT (VERSION => {at})"
-        query = f"SELECT rowid, {side.listed} FROM {source}"
-        try:
-            found = self.duck.sql(query)
-        except duckdb.CatalogException as error:
-            # It still knows an empty table for inlined rows, which Shelduck has dropped.
-            if at is None or "ducklake_inlined_data" not in str(error):
-                raise
-            with DuckDBOracle(self.lake._state.store.where) as fresh:
-                found = fresh.sql(query)
+        found = self.duck.sql(f"SELECT rowid, {side.listed} FROM {source}")
         if side.made == 1:
             self.know((row, key) for row, key, *_ in found)
         return sorted((row[1:] for row in found), key=first)

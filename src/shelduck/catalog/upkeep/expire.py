@@ -25,7 +25,6 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.inlined_rows import tables_with_rows
 from shelduck.catalog.read.queries import chunks, live
 from shelduck.catalog.read.twins import bases_of_twins
-from shelduck.catalog.running.writers import last_finished
 from shelduck.catalog.schema.own_tables import ensure_own_tables, upkeep
 from shelduck.catalog.upkeep.few_rows import LotPace
 from shelduck.ducklake import tables
@@ -37,7 +36,8 @@ _PAGE = 10_000
 _snapshot, _changes = tables.snapshot, tables.snapshot_changes
 # How many one transaction drops.
 _MOST = 20
-_SUBJECT = "replaced tables at schema version "
+# Followed by the name of the table, and the schema version.
+_SUBJECT = "replaced table "
 _r = tables.inlined_data_tables.c
 
 
@@ -152,43 +152,56 @@ def _remove(ids: Sequence[int], connection: sa.Connection) -> None:
 def remove_empty_tables(store: Store, pace: LotPace) -> None:
     """Take empty, replaced tables off the list, and drop those that nobody can know any more.
 
-    A session of DuckDB keeps the list until the schema version changes, so a table that leaves it
-    here stays in the database until then. Raises CorruptLake for a listed table of another name.
+    A session of DuckDB keeps the list that it read with a schema version, also to read older
+    snapshots. So a table that has left the list stays until all snapshots are of a newer version.
+    Raises CorruptLake for a listed table of another name.
     """
     with store.read() as connection:
-        names = [] if last_finished(connection, _subject(connection)) else _unlisted(connection)
         has_empty = bool(empty_tables(connection))
-    for some in chunks(names, _MOST):
-        pace.write(store, partial(_drop, some))
-    if has_empty:
-        pace.write(store, partial(_forget, store))
+        unlisted = _unlisted(connection)
+    if has_empty or unlisted:
+        gone = pace.write(store, partial(_forget, store))
+        for some in chunks(gone, _MOST):
+            pace.write(store, partial(_drop, some))
 
 
-def _subject(connection: sa.Connection) -> str:
-    newest = sa.select(sa.func.max(_snapshot.c.schema_version))
-    return f"{_SUBJECT}{connection.execute(newest).scalar()}"
-
-
-def _forget(store: Store, connection: sa.Connection) -> None:
+def _forget(store: Store, connection: sa.Connection) -> list[str]:
+    """Note the schema version at which each table had left the list; return those that may go."""
     ensure_own_tables(store, connection)
-    connection.execute(sa.delete(upkeep).where(upkeep.c.subject.startswith(_SUBJECT)))
-    noted = {"subject": _subject(connection), "heartbeat": clock.now(), "finished": clock.now()}
-    connection.execute(sa.insert(upkeep), noted)
     forget_empty_tables(connection)
+    version = _snapshot.c.schema_version
+    oldest, newest = connection.execute(sa.select(sa.func.min(version), sa.func.max(version))).one()
+    noted = sa.select(upkeep.c.subject).where(upkeep.c.subject.startswith(_SUBJECT))
+    subjects = connection.execute(noted).scalars()
+    known = dict(text.removeprefix(_SUBJECT).split(" ") for text in subjects)
+    unlisted = _unlisted(connection)
+    for name in known.keys() - _present(connection):
+        subject = f"{_SUBJECT}{name} {known[name]}"
+        connection.execute(sa.delete(upkeep).where(upkeep.c.subject == subject))
+    now = clock.now()
+    new = [f"{_SUBJECT}{name} {newest}" for name in unlisted if name not in known]
+    if new:
+        rows = [{"subject": subject, "heartbeat": now, "finished": now} for subject in new]
+        connection.execute(sa.insert(upkeep), rows)
+    return [name for name in unlisted if int(known.get(name, newest)) < oldest]
+
+
+def _present(connection: sa.Connection) -> set[str]:
+    return set(connection.execute(sa.text(dialect_of(connection).tables)).scalars())
 
 
 def _unlisted(connection: sa.Connection) -> list[str]:
-    """Return empty tables for inlined rows that are not listed, and that nobody reads."""
+    """Return empty tables for inlined rows that are not listed."""
     listed = set(connection.execute(sa.select(_r.table_name)).scalars())
-    dialect = dialect_of(connection)
-    if dialect.in_use is not None:
-        listed.update(connection.execute(sa.text(dialect.in_use)).scalars())
-    present = set(connection.execute(sa.text(dialect.tables)).scalars())
-    names = [n for n in present - listed if INLINED_TABLE.fullmatch(n)]
+    names = [n for n in _present(connection) - listed if INLINED_TABLE.fullmatch(n)]
     return sorted({*names} - tables_with_rows(connection, names, lambda _: ()))
 
 
 def _drop(names: Sequence[str], connection: sa.Connection) -> None:
-    # Another expiry may have been faster.
-    for name in sorted({*names}.intersection(_unlisted(connection))):
+    # Another expiry may have been faster, and nobody who reads one waits.
+    left = {*names}.intersection(_unlisted(connection))
+    in_use = dialect_of(connection).in_use
+    if in_use is not None:
+        left.difference_update(connection.execute(sa.text(in_use)).scalars())
+    for name in sorted(left):
         connection.execute(sa.text(f"DROP TABLE {name}"))
