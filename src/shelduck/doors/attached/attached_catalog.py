@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 
+from shelduck.alter.statement import AlterTableStatement
 from shelduck.doors.attached.attached_table import (
     AttachedTable,
     by_name,
@@ -25,7 +26,8 @@ from shelduck.doors.attached.attached_table import (
     write_schema,
 )
 from shelduck.doors.lake import Lake, Transaction
-from shelduck.engine.bridge.codec import rows_of
+from shelduck.doors.sql.parse import parse
+from shelduck.engine.bridge.codec import field_rows, rows_of
 from shelduck.engine.bridge.lake_catalog import ON, given, held_frames
 from shelduck.engine.session import DataFrame, SparkSession, StructType
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
@@ -36,14 +38,15 @@ from shelduck.lake.results import TableName
 from shelduck.lake.spark_options import OVERWRITE_SCHEMA, refuse_format, refuse_made
 from shelduck.lake.unit import UnitOfWork, carry_out, view_of
 from shelduck.lake.workspace import Workspace
-from shelduck.model.tables.partition import IDENTITY, named_keys
+from shelduck.model.tables.partition import IDENTITY, named_keys, parse_sort_key
+from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA, TableVersion
 from shelduck.model.text.intervals import whole_number
-from shelduck.model.text.names import schema_names, shown_schema
+from shelduck.model.text.names import quote_name, quote_text, schema_names, shown_schema
 from shelduck.objects.catalog_verbs import CatalogVerbs, Table
 from shelduck.objects.targets import relation_frame
 from shelduck.text.ddl.partitioning import partition_keys
-from shelduck.text.ddl.sorting import sort_keys
+from shelduck.text.ddl.sorting import columns_of, is_column, sort_keys
 from shelduck.text.tokens.parts import NamedTable, Relation
 
 Rows = Iterable[tuple[str, ...]]
@@ -122,6 +125,8 @@ class AttachedLake:
             case "sink":
                 self._table(namespace, name).columns  # noqa: B018 - a view has none
                 land_as_told(self._named(namespace, name), rows, more)
+            case "alter":
+                self._alter(self._table(namespace, name), more)
             case "commit" | "abort":
                 transaction, *_ = _staged.pop(more[0])
                 getattr(transaction, "commit" if what == "commit" else "rollback")()
@@ -167,7 +172,9 @@ class AttachedLake:
                 workspace = view_of(self.state, None).workspace
                 if not workspace.has_table(self._name(namespace, name)):
                     return []
-                return [(key,) for key in self._schema(self._table(namespace, name))[1:]]
+                keys = self._schema(self._table(namespace, name))[1:]
+                table = workspace.table(self._name(namespace, name))
+                return [(key,) for key in keys] or _clustered(table)
             case "exists":
                 return [("yes",)] if self._exists(namespace, name) else []
             case "drop":
@@ -261,6 +268,14 @@ class AttachedLake:
         _staged[token] = transaction, name, ways
         return token
 
+    def _alter(self, table: Table, changes: Sequence[str]) -> None:
+        """Change a table as Spark's `TableChange`s say, all at once."""
+        if changes:
+            clauses = ", ".join(map(_clause, changes))
+            [found] = parse(f"ALTER TABLE {table.name} {clauses}")
+            assert isinstance(found, AlterTableStatement)
+            table.alter(*found.changes, wait=True)
+
     def _schema(self, table: Table) -> tuple[str, ...]:
         """Return the columns as those of a table to write to, and the names of partition keys."""
         found = view_of(self.state, None).workspace.table(table.name)
@@ -316,6 +331,59 @@ _REFUSED = {
     "hive.": "another file format: its files are Parquet; leave out STORED AS and ROW FORMAT",
 }
 _SPARKS = ("comment", "owner", "provider", "is_managed_location", "table_type")
+
+
+def _clustered(table: TableVersion) -> Rows:
+    """Return the columns that sort a table's files, behind an empty text, if CLUSTER BY can."""
+    keys = [parse_sort_key(text) for text in table.sort]
+    if keys and all(is_column(key.expression) and not key.descending for key in keys):
+        return [("", *(name for key in keys for name in columns_of(key.expression)))]
+    return []
+
+
+_SET = {
+    "UpdateColumnType": "TYPE {newDataType}",
+    "UpdateColumnPosition": "{position}",
+    "UpdateColumnComment": "COMMENT {newComment}",
+    "UpdateColumnDefaultValue": "SET DEFAULT {newDefaultValue}",
+}
+"""What ALTER COLUMN sets for a `TableChange` of Spark."""
+
+
+def _clause(change: str) -> str:
+    """Return a `TableChange` of Spark, as `LakeCatalog` tells it, as a clause of ALTER TABLE."""
+    [[kind, *more]] = field_rows(f"{change}\n")
+    told = by_name(more)
+    for key in told.keys() & {"comment", "newComment", "property", "value"}:
+        told[key] = quote_text(told[key])
+    if kind == "SetProperty" and told["property"] == quote_text("comment"):
+        return f"MODIFY COMMENT {told['value']}"
+    if kind == "SetProperty":
+        return f"SET TBLPROPERTIES ({told['property']} = {told['value']})"
+    if kind == "RemoveProperty":
+        return f"UNSET TBLPROPERTIES IF EXISTS ({told['property']})"
+    [names] = field_rows(f"{told['fieldNames']}\n")
+    column = path_text(tuple(names))
+    match kind:
+        case "AddColumn":
+            clauses = [told["dataType"]]
+            clauses += ["NOT NULL"] if told["isNullable"] == "false" else []
+            clauses += [f"DEFAULT {told['defaultValue']}"] if "defaultValue" in told else []
+            clauses += [f"COMMENT {told['comment']}"] if "comment" in told else []
+            return " ".join(["ADD COLUMN", column, *clauses, told.get("position", "")])
+        case "DeleteColumn":
+            exists = "IF EXISTS " if told["ifExists"] == "true" else ""
+            return f"DROP COLUMN {exists}{column}"
+        case "RenameColumn":
+            return f"RENAME COLUMN {column} TO {quote_name(told['newName'])}"
+        case "UpdateColumnNullability":
+            word = "DROP" if told["nullable"] == "true" else "SET"
+            return f"ALTER COLUMN {column} {word} NOT NULL"
+        case "UpdateColumnDefaultValue" if not told["newDefaultValue"]:
+            return f"ALTER COLUMN {column} DROP DEFAULT"
+        case _ if kind in _SET:
+            return f"ALTER COLUMN {column} {_SET[kind].format_map(told)}"
+    raise Unsupported(f"a lake has no {kind}; use ALTER TABLE")
 
 
 def _require_arranged(

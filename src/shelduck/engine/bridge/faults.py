@@ -149,14 +149,6 @@ _MEANINGS: tuple[tuple[str, Callable[[str], errors.ShelduckError], str], ...] = 
         "{0} is not supported for tables of such a catalog as a lake; leave it out",
     ),
     (
-        r"cannot alter (\S+) here; ",
-        RefusedArgument,
-        (
-            "Spark itself cannot alter {0}; run ALTER TABLE by itself with spark.sql of the Python"
-            " session that attached the lake, or use lake.table('t').alter(...)"
-        ),
-    ),
-    (
         r"Table (\S+) does not support (?:batch scan|\S*upsert|\S*delete|\S*row-level)",
         RefusedArgument,
         (

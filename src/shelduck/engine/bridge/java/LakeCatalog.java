@@ -1,5 +1,6 @@
 package shelduck.bridge;
 
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -9,6 +10,7 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
+import org.apache.spark.sql.connector.catalog.ColumnDefaultValue;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
@@ -27,6 +29,7 @@ import shelduck.bridge.catalog.LakeTable;
 import shelduck.bridge.catalog.LakeView;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
+import shelduck.bridge.python.TextRows;
 
 /** A lake as a catalog of a session; Python answers Spark's requests. */
 public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, FunctionCatalog {
@@ -113,10 +116,15 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Fun
     return staged(how, table, schema, partitions, properties);
   }
 
-  /** ALTER TABLE is handled before it gets here, so only Spark's Scala and Java API calls this. */
+  /** What Spark's Java API and declarative pipelines change; Python reads ALTER TABLE before. */
   public Table alterTable(Identifier table, TableChange... changes) {
-    throw new UnsupportedOperationException("cannot alter " + table + " here; use spark.sql of the"
-        + " Python session that attached the lake, or lake.table(...).alter(...)");
+    List<String> request = new ArrayList<String>(
+        Arrays.asList("alter", joined(table.namespace()), table.name()));
+    for (TableChange change : changes) {
+      request.add(told(change));
+    }
+    call.rows(null, (String[]) request.toArray(new String[0]));
+    return loadTable(table, (Set) null);
   }
 
   public boolean dropTable(Identifier table) {
@@ -251,6 +259,37 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Fun
     CatalogCall.addAll(request, properties);
     String made = call.row((String[]) request.toArray(new String[0]))[0];
     return new LakeTable(call, namespace, table.name(), schema, new String[0], made);
+  }
+
+  /** The kind of a change, then names and values of all that it says. */
+  private static String told(TableChange change) {
+    List<String> found = new ArrayList<String>();
+    found.add(change.getClass().getSimpleName());
+    try {
+      for (Method method : change.getClass().getDeclaredMethods()) {
+        Object value = method.getParameterCount() == 0 ? method.invoke(change, new Object[0]) : null;
+        if (value != null) {
+          found.add(method.getName());
+          found.add(text(value));
+        }
+      }
+    } catch (Exception error) {
+      throw new IllegalStateException(error);
+    }
+    return TextRows.encoded((String[]) found.toArray(new String[0]));
+  }
+
+  private static String text(Object value) throws Exception {
+    if (value instanceof DataType) {
+      return ((DataType) value).sql();
+    }
+    if (value instanceof ColumnDefaultValue) {
+      // The class that declares it is not public.
+      Method sql = value.getClass().getMethod("getSql", new Class[0]);
+      sql.setAccessible(true);
+      return (String) sql.invoke(value, new Object[0]);
+    }
+    return value instanceof String[] ? TextRows.encoded((String[]) value) : value.toString();
   }
 
   private static StructType schema(String[] row, int place) {

@@ -8,10 +8,13 @@ import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.V1Table;
+import org.apache.spark.sql.connector.expressions.ClusterByTransform;
+import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -73,11 +76,21 @@ public final class LakeView {
     /** Only lists of columns ask, so a read does not wait for the answer. */
     public Transform[] partitioning() {
       List<String[]> rows = call.rows(null, "keys", namespace, name);
-      String[] keys = new String[rows.size()];
-      for (int i = 0; i < keys.length; i++) {
-        keys[i] = ((String[]) rows.get(i))[0];
+      Transform[] found = new Transform[rows.size()];
+      for (int i = 0; i < found.length; i++) {
+        String[] row = (String[]) rows.get(i);
+        found[i] = row.length == 1 ? LakeTable.byValues(row)[0] : clustered(row);
       }
-      return LakeTable.byValues(keys);
+      return found;
+    }
+
+    /** The columns by which files are sorted, behind an empty name. */
+    private static Transform clustered(String[] names) {
+      ArrayList columns = new ArrayList();
+      for (int i = 1; i < names.length; i++) {
+        columns.add(Expressions.column(QuotingUtils.quoteIdentifier(names[i])));
+      }
+      return new ClusterByTransform(ScalaSeq.of(columns));
     }
 
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
