@@ -30,6 +30,8 @@ public final class CatalogCall {
   private static final List REPEATABLE = Arrays.asList("load", "schema", "schemas",
       "tables", "keys", "exists", "schema exists", "rows", "columns", "open");
   private static final Pattern CLASS = Pattern.compile("^[A-Z][A-Za-z]+: ");
+  // Who makes and changes the tables of a declarative pipeline.
+  private static final String DATASETS = "org.apache.spark.sql.pipelines.graph.DatasetManager";
   private final String setting;
   private final String hint;
   private final String name;
@@ -104,6 +106,11 @@ public final class CatalogCall {
     String query = SparkContext.getOrCreate().getLocalProperty("shelduck.query");
     SQLConf conf = SQLConf.get();
     String branch = conf.getConfString("shelduck.branch", conf.getConfString("spark.wap.branch", ""));
+    if (!branch.isEmpty() && isFor(DATASETS)) {
+      throw new IllegalArgumentException("InvalidRequest: Spark writes the rows of a pipeline in"
+          + " another session, without shelduck.branch; write database: " + branch + " into the"
+          + " specification of the pipeline instead");
+    }
     String who = TextRows.encoded((query == null ? "" : query) + '\u0001' + branch);
     String text = who + '\t' + TextRows.encoded(request) + '\n';
     List<String[]> answer = TextRows.rows(told(text, request[0], data));
@@ -112,6 +119,16 @@ public final class CatalogCall {
       Platform.throwException(error((String[]) answer.get(0), request));
     }
     return answer.subList(1, answer.size());
+  }
+
+  /** Whether a class whose name begins so has called. */
+  public static boolean isFor(String classes) {
+    for (StackTraceElement call : Thread.currentThread().getStackTrace()) {
+      if (call.getClassName().startsWith(classes)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private String told(String text, String what, Object data) {

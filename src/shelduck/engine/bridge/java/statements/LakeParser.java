@@ -6,6 +6,7 @@ import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Locale;
+import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -17,6 +18,7 @@ import scala.Tuple2;
 import scala.collection.Iterable;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction2;
+import shelduck.bridge.python.CatalogCall;
 import shelduck.bridge.python.Sidecar;
 
 /**
@@ -26,6 +28,10 @@ import shelduck.bridge.python.Sidecar;
 public final class LakeParser implements InvocationHandler {
   private static final String PLAN = "parsePlan";
   private static final String BOUND = "parsePlanWithParameters";
+  // Who reads a file of a declarative pipeline, in which statements describe datasets.
+  private static final String PIPELINES = "org.apache.spark.sql.pipelines.graph.SqlGraph";
+  private static final Pattern VIEW =
+      Pattern.compile("\\s*CREATE\\s+(OR\\s+REPLACE\\s+)?VIEW\\b", Pattern.CASE_INSENSITIVE);
   private final SparkSession session;
   private final ParserInterface others;
 
@@ -62,6 +68,13 @@ public final class LakeParser implements InvocationHandler {
   private LogicalPlan plan(String text, Object parameters) {
     String[] names = named(text + (parameters == null ? "" : parameters));
     if (names.length == 0 || Sidecar.isPython()) {
+      return null;
+    }
+    if (CatalogCall.isFor(PIPELINES)) {
+      if (VIEW.matcher(text).lookingAt()) {
+        throw new IllegalArgumentException("Spark makes a view of a pipeline in no catalog; write"
+            + " CREATE TEMPORARY VIEW, or create the view in lake " + names[0] + " beforehand");
+      }
       return null;
     }
     String bound = bound(text, parameters);
