@@ -8,12 +8,14 @@ Constraints are declared if the rows that are there satisfy them.
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from types import FunctionType
-from typing import Any
+from types import FunctionType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from shelduck import clock
 from shelduck.catalog.databases.store import Store
@@ -370,6 +372,9 @@ class TellsOfSpark:
         return "the lake"
 
 
+_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 def _telling(verb: Callable[..., Any], *, in_parts: bool) -> Callable[..., Any]:
     @functools.wraps(verb)
     def telling(self: TellsOfSpark, *args: Any, **kwargs: Any) -> Any:
@@ -381,8 +386,27 @@ def _telling(verb: Callable[..., Any], *, in_parts: bool) -> Callable[..., Any]:
             if told is None:
                 raise
             raise told from error
+        except (TypeError, AttributeError) as error:
+            wrong = _misfit(verb, self, *args, **kwargs)
+            if wrong is None:
+                raise
+            raise InvalidRequest(f"{verb.__name__}() of {self._subject()}: {wrong}") from error
 
     return telling
+
+
+def _misfit(verb: Callable[..., Any], *args: Any, **kwargs: Any) -> str | None:
+    """Return which argument of a call that failed is of another type than its verb takes."""
+    with suppress(TypeError, NameError):
+        signature, hints = inspect.signature(verb), get_type_hints(verb)
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            wanted = hints.get(name, object)
+            options = get_args(wanted) if isinstance(wanted, UnionType) else (wanted,)
+            kinds = tuple(get_origin(kind) or kind for kind in options)
+            is_several = signature.parameters[name].kind in _SEVERAL
+            if not is_several and not isinstance(value, (*kinds, int) if float in kinds else kinds):
+                return f"{name} must be {verb.__annotations__[name]}, not {value!r}"
+    return None
 
 
 class LakeHandle(TellsOfSpark):
@@ -392,7 +416,9 @@ class LakeHandle(TellsOfSpark):
         self._state = state
         self._unit = unit
 
-    def _name(self, text: str) -> TableName:
+    def _name(self, text: str | TableName) -> TableName:
+        if isinstance(text, TableName):
+            return text
         return table_name(split_name(text), self._state.current.schema)
 
 
