@@ -12,35 +12,40 @@ from shelduck import change_type
 from tests.support.oracle import DuckDBOracle
 
 KINDS = ("INT", "STRING", "DOUBLE", "STRUCT<f: INT, g: STRING>")
-HOPS = ("b", "c", "d")
 WIDER = {"INT": "BIGINT", "FLOAT": "DOUBLE"}
 
 
 class Program:
     """A story of a table `a`, which `b` follows, which `c` follows, which `d` follows."""
 
+    hops = ("b", "c", "d")
+
     def __init__(self, lake, duck, seed):
         self.lake, self.duck, self.draw = lake, duck, random.Random(seed)
         self.number, self.known = 0, {"v", "s"}
+        self.condition = self.draw.choice(("", "id % 3 > 0"))
         self.kinds = {"v": "INT", "s": "STRUCT<f: INT, g: STRING>"}
-        self.inside = {"s": ["f", "g"]}
+        self.inside, self.keys = {"s": ["f", "g"]}, []
         lake.set_option("data_inlining_row_limit", seed % 2 * 10)
         lake.execute("CREATE TABLE a (id BIGINT, v INT, s STRUCT<f: INT, g: STRING>)")
         self.insert()
 
     def run(self, steps):
-        changes = [
+        for _ in range(steps):
+            self.act(self.insert, self.carry)
+        for hop in range(len(self.hops)):
+            self.carry(hop)
+
+    def act(self, *more):
+        """Change the source, or do one of these things; now and then, rows come right after it."""
+        changes = (
             *(self.add, self.drop, self.rename, self.widen, self.move, self.comment),
             *(self.default, self.not_null, self.add_inside, self.rename_inside, self.drop_inside),
             *(self.convert, self.several, self.compact),
-        ]
-        for _ in range(steps):
-            act = self.draw.choice((self.insert, self.carry, *changes))
-            act()
-            if self.draw.random() < 0.5:
-                self.insert()
-        for hop in range(len(HOPS)):
-            self.carry(hop)
+        )
+        self.draw.choice((*more, *changes))()
+        if self.draw.random() < 0.5:
+            self.insert()
 
     def fresh(self):
         """A name that no column has; now and then one had it before."""
@@ -66,6 +71,7 @@ class Program:
     def insert(self):
         keys = range(self.number, self.number + self.draw.choice((1, 3)))
         self.number = keys.stop
+        self.keys += keys
         rows = ", ".join(f"({key}, {', '.join(self.values(key))})" for key in keys)
         names = ", ".join(["id", *self.kinds])
         self.duck.execute(f"INSERT INTO a ({names}) VALUES {rows}")
@@ -176,27 +182,34 @@ class Program:
     # Carrying.
 
     def carry(self, hop=None):
-        hop = self.draw.randrange(len(HOPS)) if hop is None else hop
-        tables = ("a", *HOPS)
+        hop = self.draw.randrange(len(self.hops)) if hop is None else hop
+        tables = ("a", *self.hops)
         if hop and not any(t.name == tables[hop] for t in self.lake.tables()):
             return
-        self.lake.stream(tables[hop]).to(tables[hop + 1])
+        stream = self.lake.stream(tables[hop])
+        if self.condition and hop + 1 == len(self.hops):
+            stream = stream.where(self.condition)
+        stream.to(tables[hop + 1])
 
     def look(self):
-        source = self.seen("a")
-        for name in HOPS:
-            for part, known in zip(self.seen(name), source, strict=True):
-                assert part == known, name
+        assert sorted(self.keys) == sorted(key for (key,) in self.duck.sql("SELECT id FROM a"))
+        for name in self.hops:
+            wanted = self.seen("a", self.condition if name == self.hops[-1] else "")
+            for part, known in zip(self.seen(name), wanted, strict=True):
+                assert part == known, f"{name} has {part}, not {known}"
         assert not self.lake.check(rows=True).problems
 
-    def seen(self, name):
-        """Columns with their types, defaults and comments, and the rows, as DuckDB reads them."""
+    def seen(self, name, condition=""):
+        """Columns with their types, defaults and comments, and the rows, as DuckDB reads them.
+
+        The last table has only the rows that fulfil a condition.
+        """
         columns = self.duck.sql(
             "SELECT column_name, data_type, column_default, is_nullable, comment"
             f" FROM duckdb_columns() WHERE database_name = 'lake' AND table_name = '{name}'"
             " ORDER BY column_index"
         )
-        return columns, sorted(self.duck.sql(f"FROM {name}"), key=str)
+        return columns, sorted(self.duck.sql(f"FROM {name} WHERE {condition or True}"), key=str)
 
 
 def tell(lake, url, seed, steps=14):

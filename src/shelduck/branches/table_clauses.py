@@ -69,6 +69,9 @@ class _Clauses:
         was, now = {self._now(f.id): f for f in old}, {f.id: f for f in new}
         yield from (DropColumn((*above, f.name)) for n, f in was.items() if n not in now)
         stay = [n for n in now if n in was]
+        # Names of all other clauses are the new ones, also where columns swap theirs.
+        named = ((was[n].name, now[n].name) for n in stay)
+        yield from (RenameColumn((*above, then), name) for then, name in named if then != name)
         place: Position | None = Position()
         for number, made in now.items():
             if number in was:
@@ -91,8 +94,6 @@ class _Clauses:
 
     def _column(self, above: Path, old: Field, new: Field) -> Iterator[TableChange]:
         path = (*above, new.name)
-        if old.name != new.name:
-            yield RenameColumn((*above, old.name), new.name)
         kinds = (type_text(f.type) for f in (old, new)) if new.is_leaf else (old.shape, new.shape)
         if len({*kinds}) > 1 or old.id != new.id:
             yield ChangeType(path, new.type)

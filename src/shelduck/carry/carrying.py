@@ -20,7 +20,7 @@ from shelduck.engine.types import struct_type
 from shelduck.errors import AlreadyExists, InvalidRequest, ShelduckError
 from shelduck.jobs.jobs import SchemaChangeJob
 from shelduck.lake.evolution.plan import plan_alter
-from shelduck.lake.lookup import rows_of, table_of_id, version_at
+from shelduck.lake.lookup import rows_of, version_at
 from shelduck.lake.results import TableName
 from shelduck.lake.spark_options import StreamOptions
 from shelduck.lake.state import LakeState
@@ -29,7 +29,7 @@ from shelduck.model.changes.change import alteration, is_look
 from shelduck.model.changes.job import successors
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.records import BEFORE_FIRST, Batch
-from shelduck.model.changes.schema_change import ChangeType
+from shelduck.model.changes.schema_change import ChangeType, SetNullable
 from shelduck.model.changes.stream import StreamPosition
 from shelduck.model.tables.properties import FOLLOWS
 from shelduck.model.tables.schema import Field, FieldId, Path, path_text
@@ -145,14 +145,44 @@ class Carrying:
             )
             if found.changes:
                 ShapeVerbs(self.state, self.sink, unit).alter(*found.changes)
+            sink = unit.workspace.table(self.sink)
+            self.record(unit, self.following(sink, found, source, paths_in(source.columns)))
 
         carry_out(self.state, None, stage)
+
+    def name_of_stream(self, source: TableVersion) -> str:
+        """Return what the sink calls the stream."""
+        return self.query or f"carry {source.uuid}"
+
+    def following(
+        self, sink: TableVersion, found: SinkChanges, source: TableVersion, names: Names
+    ) -> Following:
+        """Return what the changed sink knows of the stream, which is at a version of the source."""
+        flow = self.flow
+        paths = sorted(found.paths.items())
+        return Following(
+            self.name_of_stream(source),
+            sink.uuid,
+            source.uuid,
+            flow.state.info.data_path,
+            source.full_name,
+            int(source.snapshot.id),
+            str(flow.text),
+            _stored(paths_in(source.columns) if flow.text.is_plain else names),
+            tuple((key, int(sink.columns.get(path, sink.full_name).id)) for key, path in paths),
+        )
+
+    def record(self, unit: UnitOfWork, known: Following) -> None:
+        """Let the sink know of the stream."""
+        sink = unit.workspace.table(self.sink)
+        properties = with_following(sink.properties, known, sink.full_name)
+        unit.workspace.alter_table(alteration(sink, replace(sink, properties=properties)))
 
     def next(self) -> Step | None:
         """Return the next batch, None if there is nothing new."""
         source = version_at(self.flow.state, self.flow.source, None, None)
         sink = version_at(self.state, self.sink, None, None)
-        query = self.query or f"carry {source.uuid}"
+        query = self.name_of_stream(source)
         known = next(
             (f for f in followings(sink.properties, sink.uuid, sink.full_name) if f.query == query),
             None,
@@ -166,7 +196,7 @@ class Carrying:
             last = newest_landed(connection, query, sink.id)
         if known is None or last is None:
             self._require_start(sink, source)
-            return self._first(query, source)
+            return self._first(query, source, known)
         return self._following(known, source, last)
 
     def _require_start(self, sink: TableVersion, source: TableVersion) -> None:
@@ -183,13 +213,15 @@ class Carrying:
                 " begin with"
             )
 
-    def _first(self, query: str, source: TableVersion) -> Step | None:
+    def _first(self, query: str, source: TableVersion, made: Following | None) -> Step | None:
+        """Return the first batch; a stream that has ``made`` its sink did so with older columns."""
         stream = TableStream(self.flow.state, source, self.flow.options)
         end = stream.latest(None, None)
         if end is None:
             return None
-        rows = stream.batch(None, end)
-        return Step(self, query, None, None, source, rows, BEFORE_FIRST, end.snapshot - 1)
+        rows, state = stream.batch(None, end), self.flow.state
+        before = None if made is None else version_then(state, source, made.passed)
+        return Step(self, query, made, before, source, rows, BEFORE_FIRST, end.snapshot - 1)
 
     def _following(self, known: Following, source: TableVersion, last: int) -> Step | None:
         state, newest = self.flow.state, int(source.snapshot.id)
@@ -260,18 +292,16 @@ class Step:
         found, outputs, seen, names = self._changes(unit)
         if found.changes:
             self._alter(unit, sink, found)
-        columns = unit.workspace.table(carrying.sink).columns
-        ids = {key: columns.get(path, sink.full_name).id for key, path in found.paths.items()}
-        filled = [one for one in outputs if one.key in ids]
+        known = carrying.following(unit.workspace.table(carrying.sink), found, self.now, names)
+        filled = [one for one in outputs if one.key in found.paths]
         append(carrying.state, unit, carrying.sink, filling(seen, filled, found.paths), Manner())
-        known = self._following(sink, names, ids)
-        if all(map(is_look, unit.workspace.changes())):
-            # A commit without changes records no batch.
-            known = replace(known, passed=self.passed)
+        passed = self.passed
+        # A commit without changes records no batch.
+        if self.known and self.last >= 0 and not all(map(is_look, unit.workspace.changes())):
+            passed = self.known.passed
+        known = replace(known, passed=passed)
         if known != self.known:
-            table = table_of_id(unit, sink)
-            properties = with_following(table.properties, known, table.full_name)
-            unit.workspace.alter_table(alteration(table, replace(table, properties=properties)))
+            carrying.record(unit, known)
 
     def _alter(self, unit: UnitOfWork, sink: TableVersion, found: SinkChanges) -> None:
         if not self.carrying.follows:
@@ -280,8 +310,10 @@ class Step:
                 f"the columns of {self.now.full_name} changed, which {sink.full_name} follows; say"
                 f" on_schema_change='carry', or run ALTER TABLE {sink.full_name} {told}"
             )
-        if plan_alter(sink, found.changes).is_heavy:
-            raise NeedsJob(found.changes)
+        # What checks rows cannot be in the statement that rewrites them: it is left for later.
+        rewriting = tuple(c for c in found.changes if not isinstance(c, SetNullable) or c.nullable)
+        if rewriting and plan_alter(sink, rewriting).is_heavy:
+            raise NeedsJob(rewriting)
         ShapeVerbs(self.carrying.state, self.carrying.sink, unit).alter(*found.changes)
 
     def _convert(self, changes: tuple[TableChange, ...]) -> None:
@@ -299,20 +331,6 @@ class Step:
         if isinstance(job, SchemaChangeJob):
             job.wait()
 
-    def _following(self, sink: TableVersion, names: Names, ids: Mapping[str, FieldId]) -> Following:
-        passed = self.passed if self.known is None else self.known.passed
-        return Following(
-            self.query,
-            sink.uuid,
-            self.now.uuid,
-            self.carrying.flow.state.info.data_path,
-            self.now.full_name,
-            passed,
-            str(self.carrying.flow.text),
-            _stored(paths_in(self.now.columns) if self.carrying.flow.text.is_plain else names),
-            tuple(sorted((key, int(number)) for key, number in ids.items())),
-        )
-
     def _changes(
         self, unit: UnitOfWork
     ) -> tuple[SinkChanges, tuple[Output, ...], DataFrame, Names]:
@@ -324,6 +342,9 @@ class Step:
         done = _conversions(self.carrying.flow.state, self.now, since)
         replaced = successors(done)
         names |= {new: names[old] for old, new in replaced.items() if old in names}
+        if self.last < 0 and rows_of(unit, self.carrying.sink, needs_all=False).is_empty:
+            # No value is converted: such a column is dropped, and comes with its new type.
+            done, replaced = [], {}
         own = successors(_conversions(self.carrying.state, sink))
         pairs = {
             key_after(key, replaced): int(own.get(FieldId(n), n))

@@ -191,10 +191,9 @@ def _named(field: Field, names: Names) -> Field:
 
 def _typed(rows: DataFrame, fields: Sequence[tuple[Field, Field]]) -> DataFrame:
     """Return columns with other names in them: those of the second field of each pair."""
-    named = ((rows[backticked(f.name)], f, other) for f, other in fields)
-    return rows.select(
-        *(c if f.type == other.type else c.cast(spark_type(other.type)) for c, f, other in named)
-    )
+    # The first field may have names that the rows have not: a text sees those of its beginning.
+    named = ((rows[backticked(f.name)], other) for f, other in fields)
+    return rows.select(*(c.cast(spark_type(f.type)) if f.children else c for c, f in named))
 
 
 def filling(seen: DataFrame, outputs: Sequence[Output], paths: Mapping[str, Path]) -> DataFrame:

@@ -119,11 +119,15 @@ def _translated(
 
     def of(output: Output, key: str, one: Field, among: Sequence[Field]) -> Field:
         number = ids.of(key, one.name, among)
-        below = next((f.children for f in among if f.id == number), ())
+        own = next((f for f in among if f.id == number), None)
         if not output.computed and one.id in shown.comments:
             comments[number] = shown.comments[one.id]
+        below = () if own is None else own.children
         children = (of(output, output.key_below(key, c), c, below) for c in one.children)
-        return replace(one, id=number, children=tuple(children))
+        found = replace(one, id=number, children=tuple(children))
+        # Nobody changed what rows without the column read, and its number among its siblings.
+        kept = own or one
+        return replace(found, initial_default=kept.initial_default, order=kept.order)
 
     found = tuple(of(one, one.key, one.field, sink.columns.fields) for one in shown.outputs)
     return found, comments
