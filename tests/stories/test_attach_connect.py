@@ -7,11 +7,14 @@ import pytest
 import shelduck
 from tests.support.connect import connect_server, remote_session
 from tests.support.lakes import rows
+from tests.support.oracle import DuckDBOracle
 
 pytestmark = [
     pytest.mark.connect,
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
 ]
+
+_STRUCT = "named_struct('f', CAST(id AS INT), '{}', 2) s"
 
 
 def test_tables_are_read_by_format(sqlite_url, data_path, tmp_path):
@@ -71,3 +74,37 @@ def test_statements_go_to_the_lake_and_others_to_spark(sqlite_url, data_path, tm
         shelduck.detach(spark, "lake")
         with pytest.raises(Exception, match="lake"):
             spark.sql("SELECT * FROM lake.main.t").collect()
+
+
+@pytest.mark.slow
+def test_a_table_follows_another_one(sqlite_url, data_path, tmp_path):
+    with (
+        connect_server(tmp_path / "server") as url,
+        remote_session(url) as spark,
+        shelduck.connect(sqlite_url, str(data_path), spark, progress=False) as lake,
+        DuckDBOracle(sqlite_url) as duck,
+    ):
+        lake.sql("CREATE TABLE a (id BIGINT, v INT, t STRING, s STRUCT<f: INT, g: INT>)")
+        lake.table("a").append(
+            spark.sql(f"SELECT id, 1 v, '7' t, {_STRUCT.format('g')} FROM range(20)")
+        )
+        everything, chosen = (
+            lake.stream("a"),
+            lake.stream("a").where("v > 0").select("id", "t", "s"),
+        )
+        for stream, sink in ((everything, "b"), (chosen, "c")):
+            stream.to(sink)
+        lake.sql("ALTER TABLE a RENAME COLUMN v TO w, ADD COLUMN n INT DEFAULT 5")
+        lake.sql("ALTER TABLE a RENAME COLUMN s.g TO h")
+        lake.table("a").alter(
+            shelduck.change_type("t", "int", using="CAST(t AS INT) + id"), wait=True
+        )
+        lake.table("a").append(
+            spark.sql(f"SELECT id, id w, 8 t, {_STRUCT.format('h')}, 6 n FROM range(20, 40)")
+        )
+        for stream, sink in ((everything, "b"), (chosen, "c")):
+            stream.to(sink)
+            assert stream.to(sink) is None
+        assert sorted(duck.sql("FROM b")) == sorted(duck.sql("FROM a"))
+        assert sorted(duck.sql("FROM c")) == sorted(duck.sql("SELECT id, t, s FROM a WHERE w > 0"))
+        assert {line.source_column for line in lake.lineage("c")} == {"id", "t", "s", "s.f", "s.h"}
