@@ -18,6 +18,7 @@ from benchmarks import (
     append,
     attach,
     branches,
+    carry,
     commits,
     compaction,
     inlined,
@@ -58,6 +59,7 @@ BENCHMARKS = {
     "jobs": jobs.run,
     "moult": moult.run,
     "branches": branches.run,
+    "carry": carry.run,
     "undo": undo.run,
     "refused": refused.run,
     "proven": proven.run,
@@ -79,7 +81,7 @@ BENCHMARKS = {
 # Of these the page has targets only.
 BRIEF = (
     *("attach", "rows", "compaction", "refused", "proven", "storage", "keys", "loads", "inlined"),
-    *("together", "processes", "sealed", "statements", "ui", "wide", "long", "branches"),
+    *("together", "processes", "sealed", "statements", "ui", "wide", "long", "branches", "carry"),
 )
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.
 NAMED = ("peers", "more")
