@@ -20,6 +20,7 @@ from shelduck.lake.lookup import (
     require_checked,
     require_satisfied,
     require_unconverted,
+    streams_into,
     with_cost,
 )
 from shelduck.lake.preflight import Preflight, preflight
@@ -265,14 +266,20 @@ class ShapeVerbs(TableHandle, in_parts=True):
         if plan.meeting:
             plan = told_of_keys(view, table, plan, found)
         if plan.change is not None:
-            plan = replace(plan, views=self._views_after(view, plan.change).told)
+            told = [
+                f"table {sink.full_name} follows: the next batch of its stream brings the change"
+                for sink, one in streams_into(view)
+                if one.source == table.uuid and plan.change.changed
+            ]
+            plan = replace(plan, views=(*self._views_after(view, plan.change).told, *told))
         return with_cost(self._state, table, plan)
 
     def _views_after(self, unit: UnitOfWork, change: AlterTable) -> ViewFollower:
         """Return the views of the lake as a change will leave them."""
         workspace = unit.workspace
         with workspace.reading() as connection:
-            return planned_views(connection, workspace.schemas(), workspace.table, change)
+            named = workspace.schemas(), workspace.table
+            return planned_views(connection, *named, change, workspace.macros())
 
     def rename(self, new_name: str) -> Result:
         """Rename the table inside its schema; this object follows, and files stay where they are.

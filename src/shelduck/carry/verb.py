@@ -8,14 +8,15 @@ from datetime import datetime
 from typing import Literal
 
 from shelduck import clock
-from shelduck.carry.carrying import Carrying, Flow, Following, Step, followings
+from shelduck.carry.carrying import Carrying, Flow, Step
 from shelduck.carry.flow import FlowText, paths_in, source_of
 from shelduck.errors import Conflict, InvalidRequest, NotFound
-from shelduck.lake.lookup import LakeHandle, TellsOfSpark, version_at
+from shelduck.lake.lookup import LakeHandle, TellsOfSpark, streams_into, version_at
 from shelduck.lake.results import TableName, table_name
 from shelduck.lake.spark_options import StreamOptions
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
+from shelduck.model.tables.following import Following
 from shelduck.model.tables.properties import FOLLOWS
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion
@@ -161,12 +162,11 @@ def _require_sink(carrying: Carrying) -> None:
         return
     above, waiting = {source.uuid}, [source.uuid]
     # Only a source that follows another table needs the others.
-    known = {t.uuid: t for t in _tables(state)} if FOLLOWS in source.properties else {}
+    known = list(streams_into(UnitOfWork(state))) if FOLLOWS in source.properties else []
     while waiting:
-        table = known.get(waiting.pop())
-        found = () if table is None else followings(table.properties, table.uuid, table.full_name)
-        new = [one.source for one in found if one.source not in above]
-        above.update(new)
+        at = waiting.pop()
+        new = {one.source for table, one in known if table.uuid == at} - above
+        above |= new
         waiting += new
     if sink.uuid in above:
         raise InvalidRequest(
@@ -227,16 +227,12 @@ class CarryVerbs(LakeHandle, in_parts=True):
         Args:
             table: Only what this table follows; by default, what each table of the lake does.
         """
-        known = list(_tables(self._state))
-        wanted = known
-        if table is not None:
-            wanted = [version_at(self._state, self._name(table), None, None)]
-        by_uuid = {one.uuid: one for one in known}
+        by_uuid = {one.uuid: one for one in _tables(self._state)}
+        wanted = None if table is None else version_at(self._state, self._name(table), None, None)
         return tuple(
             line
-            for sink in wanted
-            if FOLLOWS in sink.properties
-            for one in followings(sink.properties, sink.uuid, sink.full_name)
+            for sink, one in streams_into(UnitOfWork(self._state))
+            if wanted is None or sink.uuid == wanted.uuid
             for line in _lines(sink, one, by_uuid.get(one.source))
         )
 

@@ -64,13 +64,18 @@ class StagedTables:
 
 
 def planned_views(
-    connection: Connection, schemas: Iterable[SchemaInfo], earlier: Named, change: AlterTable
+    connection: Connection,
+    schemas: Iterable[SchemaInfo],
+    earlier: Named,
+    change: AlterTable,
+    known: Iterable[MacroVersion],
 ) -> ViewFollower:
-    """Return the views of the lake as an ALTER will leave them; one statement."""
+    """Return the views and ``known`` macros of the lake as an ALTER will leave them."""
     now = {change.table.id: altered(change.table, change)}
     tables = StagedTables(earlier, now, [change.table.name], dict(change.converted))
     found = ViewFollower(tables, schemas)
     found.take(_unpinned(views_now(connection)), tables.names, changed_names([change]))
+    found.macros(known)
     return found
 
 

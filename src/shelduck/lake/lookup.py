@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -41,6 +41,8 @@ from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.constraints import CONSTRAINTS, constraints_of
+from shelduck.model.tables.following import Following, followings
+from shelduck.model.tables.properties import FOLLOWS
 from shelduck.model.tables.schema import Field, FieldId, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.view import ViewVersion
@@ -355,6 +357,17 @@ def _require(
             found = first_wrong(frame, table, constraint)
         if found is not None:
             raise refusal(table, constraint, found)
+
+
+def streams_into(unit: UnitOfWork) -> Iterator[tuple[TableVersion, Following]]:
+    """Yield the tables that follow others, with each of their streams; one read for each."""
+    workspace = unit.workspace
+    with workspace.reading() as connection:
+        found = read.names_with_tag(connection, FOLLOWS)
+    for name in found:
+        table = workspace.table(TableName(*name))
+        for one in followings(table.properties, table.uuid, table.full_name):
+            yield table, one
 
 
 class TellsOfSpark:

@@ -55,6 +55,18 @@ def test_a_sink_gets_rows_and_what_becomes_of_columns(source):
     ]
 
 
+def test_a_plan_names_the_tables_that_follow(source):
+    lake = source
+    lake.stream("a").to("b")
+    lake.stream("b").to("c")
+    planned = lake.table("a").plan_alter(shelduck.rename_column("v", "w"))
+    assert planned.views == (
+        "table main.b follows: the next batch of its stream brings the change",
+    )
+    assert lake.table("c").plan_alter(shelduck.rename_column("v", "w")).views == ()
+    assert lake.table("a").plan_alter(shelduck.set_properties({"x": "y"})).views == ()
+
+
 def test_a_name_that_another_column_takes_is_that_of_another_column(source):
     lake = source
     lake.stream("a").to("b")

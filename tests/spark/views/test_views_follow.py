@@ -141,6 +141,10 @@ def test_a_macro_that_only_spark_reads_follows(copied):
     for view in (*VIEWS, *ONLY_SPARK):
         lake.execute(f"DROP VIEW {view}")
     lake.execute("CREATE MACRO half() AS (SELECT max(a) / 2 FROM t)")
+    table = lake.table("t")
+    told = "macro main.half gets the new names", "macro main.half would fail: it reads a"
+    assert told[0] in str(table.plan_alter(shelduck.rename_column("a", "b")))
+    assert told[1] in str(table.plan_alter(shelduck.drop_column("a")))
     lake.execute("ALTER TABLE t RENAME COLUMN a TO b")
     assert lake.sql("SELECT half() AS h").collect() == [(15.0,)]
 

@@ -45,7 +45,8 @@ class ViewFollower:
     """The views of a lake while what they read changes.
 
     ``done`` are views with their new texts, ``broken`` those that cannot follow, and why, and
-    ``retyped`` those that read a column which gets another type.
+    ``retyped`` those that read a column which gets another type. ``moved`` are macros that get
+    other texts.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class ViewFollower:
         self.done: list[tuple[Row, str, str | None]] = []
         self.broken: list[tuple[Row, str]] = []
         self.retyped: list[Row] = []
+        self.moved: list[Row] = []
         self._known: dict[_Name, ReadTable | None] = {}
         self._views: dict[_Name, Row] = {}
         self._texts: dict[int, Followed | None] = {}
@@ -107,7 +109,8 @@ class ViewFollower:
         """What happens to views, one line for each."""
         fails = (f"{self._name(row)} would fail: {why}" for row, why in self.broken)
         types = (f"{self._name(row)} reads a column of a new type" for row in self.retyped)
-        names = (f"{self._name(row)} gets the new names" for row, _, _ in self.done)
+        followed = [*(row for row, _, _ in self.done), *self.moved]
+        names = (f"{self._name(row)} gets the new names" for row in followed)
         return (*fails, *types, *names)
 
     def _name(self, row: Row) -> str:
@@ -182,6 +185,7 @@ class ViewFollower:
                 self.broken.append((row, str(error)))
                 continue
             if bodies != macro.bodies:
+                self.moved.append(row)
                 found[macro.id] = replace(macro, bodies=bodies)
         return found
 

@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from shelduck.catalog.read import queries
 from shelduck.catalog.read.files.data_files import data_files, file_bounds, name_mappings
 from shelduck.catalog.read.inlined_rows import inlined_rows
-from shelduck.catalog.read.queries import SNAPSHOT, TABLE, shown_or_broken
+from shelduck.catalog.read.queries import SNAPSHOT, TABLE, live, shown_or_broken
 from shelduck.catalog.read.together import Together
 from shelduck.catalog.read.views_and_macros import distinct_names, resolve, schema_of_row, view
 from shelduck.catalog.schema.lake_schema import LakeInfo
@@ -204,6 +204,19 @@ def schemas(connection: Connection, at: Snapshot, lake: LakeInfo) -> list[Schema
 def table_names(connection: Connection, at: Snapshot, schema: SchemaInfo) -> list[str]:
     """Return the names of a schema's tables at a snapshot, sorted."""
     return distinct_names(connection, tables.table.c.table_name, schema, at)
+
+
+def names_with_tag(connection: Connection, key: str) -> list[tuple[str, str]]:
+    """Return the schemas and names of the tables that have a tag now; one statement."""
+    table, schema = tables.table, schemas_of(connection)
+    query = (
+        sa.select(schema.c.schema_name, table.c.table_name)
+        .join_from(tables.tag, table, table.c.table_id == _tag.object_id)
+        .join(schema, schema.c.schema_id == table.c.schema_id)
+        .where(_tag.key == key, live(tables.tag), live(table), live(schema))
+        .order_by(schema.c.schema_name, table.c.table_name)
+    )
+    return [(row.schema_name, row.table_name) for row in connection.execute(query)]
 
 
 def table(
