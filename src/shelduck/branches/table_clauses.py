@@ -47,6 +47,17 @@ def column_changes(old: TableVersion, new: TableVersion) -> Iterator[TableChange
     return _Clauses(old, new, {}).all_columns()
 
 
+def property_changes(
+    old: Mapping[str, str], new: Mapping[str, str]
+) -> Iterator[SetProperties | UnsetProperties]:
+    """Yield what makes the shown properties of a table those of another one."""
+    changed = changed_texts(old, new)
+    if kept := tuple((key, text) for key, text in changed.items() if text is not None):
+        yield SetProperties(kept)
+    if gone := tuple(key for key, text in changed.items() if text is None):
+        yield UnsetProperties(gone)
+
+
 @dataclass(frozen=True, slots=True)
 class _Clauses:
     old: TableVersion
@@ -69,20 +80,23 @@ class _Clauses:
         was, now = {self._now(f.id): f for f in old}, {f.id: f for f in new}
         yield from (DropColumn((*above, f.name)) for n, f in was.items() if n not in now)
         stay = [n for n in now if n in was]
-        # Names of all other clauses are the new ones, also where columns swap theirs.
-        named = ((was[n].name, now[n].name) for n in stay)
-        yield from (RenameColumn((*above, then), name) for then, name in named if then != name)
+        # Later clauses name a column as it is then, also where two exchange their names.
+        told = ((was[n].name, now[n].name) for n in stay)
+        yield from (RenameColumn((*above, name), other) for name, other in told if name != other)
         place: Position | None = Position()
         for number, made in now.items():
+            path = (*above, made.name)
             if number in was:
-                yield from self._column(above, was[number], made)
+                yield from self._column(path, was[number], made)
             else:
                 is_last = not stay or list(now).index(number) > list(now).index(stay[-1])
                 yield AddColumn(
-                    *((*above, made.name), made.type, made.default, made.nullable),
+                    *(path, made.commented(self.new.comments), made.default, made.nullable),
                     self.new.comments.get(made.id),
                     None if is_last else place,
                 )
+                below = with_paths(made.children, path)
+                yield from (SetDefault(p, f.default) for p, f in below if f.default is not None)
             place = Position(made.name)
         if [n for n in was if n in now] != stay:
             names = tuple(f.name for f in new)
@@ -92,8 +106,7 @@ class _Clauses:
             )
             yield from moves if above else (OrderColumns(names),)
 
-    def _column(self, above: Path, old: Field, new: Field) -> Iterator[TableChange]:
-        path = (*above, new.name)
+    def _column(self, path: Path, old: Field, new: Field) -> Iterator[TableChange]:
         kinds = (type_text(f.type) for f in (old, new)) if new.is_leaf else (old.shape, new.shape)
         if len({*kinds}) > 1 or old.id != new.id:
             yield ChangeType(path, new.type)
@@ -141,8 +154,4 @@ class _Clauses:
             if name in texts[1]:
                 yield f"ADD {texts[1][name]}"
         shown = [shown_properties(t.properties, t.columns) for t in (self.old, self.new)]
-        changed = changed_texts(*shown)
-        if kept := tuple((key, text) for key, text in changed.items() if text is not None):
-            yield SetProperties(kept)
-        if gone := tuple(key for key, text in changed.items() if text is None):
-            yield UnsetProperties(gone)
+        yield from property_changes(*shown)

@@ -77,6 +77,22 @@ def test_a_column_of_the_same_name_is_another_one(lake, branch):
     assert branch().tables[0].clauses == ("DROP COLUMN v", "ADD COLUMN v int32")
 
 
+def test_names_that_are_exchanged_come_before_what_is_told_of_the_columns(lake, branch):
+    clauses = (
+        *("RENAME COLUMN v TO id", "RENAME COLUMN id TO v", "ALTER COLUMN v SET DEFAULT '7'"),
+        *("ALTER COLUMN id SET DEFAULT '8'", "ADD COLUMN n struct<a: int32>"),
+        "ALTER COLUMN n.a SET DEFAULT '9'",
+    )
+    lake.execute(f"ALTER TABLE b.t {', '.join(clauses)}")
+    [table] = branch().tables
+    first = ("RENAME COLUMN id TO v", "RENAME COLUMN v TO id")
+    assert table.clauses == (*first, *clauses[2:])
+    # What is told leads there.
+    lake.create_branch("c")
+    lake.execute(table.sql.replace("main.t", "c.t"))
+    assert lake.branch_diff("c").tables[0].clauses == table.clauses
+
+
 @pytest.mark.parametrize(
     ("statements", "told", "wanted"),
     [

@@ -146,12 +146,12 @@ def test_struct_fields_are_renamed_dropped_and_added_by_id(nested, tmp_path):
 
     assert plan.lost == ["main.n.s.deep.element.y"]
     assert plan.tables[0].text == (
-        "ALTER TABLE main.n RENAME COLUMN s.a TO b, ALTER COLUMN s.b SET DEFAULT '8',"
-        " COMMENT ON COLUMN s.b IS NULL, DROP COLUMN s.deep.element.y,"
-        " RENAME COLUMN s.deep.element.x TO z, ADD COLUMN s.deep.element.w date AFTER z,"
-        " ADD COLUMN s.deep.element.u varchar AFTER w,"
+        "ALTER TABLE main.n RENAME COLUMN s.a TO b, DROP COLUMN s.deep.element.y,"
+        " RENAME COLUMN s.deep.element.x TO z, ADD COLUMN s.deep.element.w date,"
+        " ADD COLUMN s.deep.element.u varchar, RENAME COLUMN m.value.v TO w,"
         " ALTER COLUMN s TYPE struct<b: int64, deep: array<struct<z: int32, w: date, u: varchar>>>,"
-        " RENAME COLUMN m.value.v TO w, COMMENT ON COLUMN m.value.w IS 'worth'"
+        " ALTER COLUMN s.b SET DEFAULT '8', COMMENT ON COLUMN s.b IS NULL,"
+        " COMMENT ON COLUMN m.value.w IS 'worth'"
     )
     plan.apply(allow_drop=True)
     assert nested.plan({"n": text}).is_empty
@@ -160,6 +160,33 @@ def test_struct_fields_are_renamed_dropped_and_added_by_id(nested, tmp_path):
     nested.pull_schema(tmp_path)
     assert "b: BIGINT,  -- id: 3" in (tmp_path / "main.n.sql").read_text()
     assert nested.plan(tmp_path).is_empty
+
+
+def test_comments_and_defaults_of_new_fields_are_those_of_the_file(nested, tmp_path):
+    text = text_of(nested, tmp_path).replace(
+        "  m MAP", "  n STRUCT<a: INT COMMENT 'of a', b: ARRAY<STRUCT<c: INT>>>,\n  m MAP"
+    )
+    text += (
+        "ALTER TABLE main.n ALTER COLUMN n.a SET DEFAULT 5, ALTER COLUMN n.b.element.c COMMENT 'c'"
+    )
+    nested.plan({"n": text}).apply()
+    assert nested.plan({"n": text}).is_empty
+    assert "n.a SET DEFAULT 5, ALTER COLUMN n.a COMMENT 'of a'" in text_of(nested, tmp_path)
+
+
+def test_names_are_exchanged_with_what_belongs_to_them(lake, tmp_path):
+    text = text_of(lake, tmp_path)
+    text = text.replace("  name STRING DEFAULT 'x'", "  n STRING DEFAULT 'y'")
+    text = text.replace("  n INT", "  name BIGINT DEFAULT 3")
+    plan = lake.plan({"t": text})
+    assert plan.tables[0].text == (
+        "ALTER TABLE main.t RENAME COLUMN name TO n, RENAME COLUMN n TO name,"
+        " ALTER COLUMN name TYPE int64, ALTER COLUMN n SET DEFAULT 'y',"
+        " ALTER COLUMN name SET DEFAULT '3'"
+    )
+    plan.apply()
+    assert lake.plan({"t": text}).is_empty
+    assert [(f.id, f.name) for f in lake.table("t").columns] == [(1, "id"), (2, "n"), (3, "name")]
 
 
 def test_a_struct_that_a_job_converted_is_known_by_its_names(nested, tmp_path):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
-from shelduck.doors.schema_files.schema_text import Matched, Matching, TableFile, lost_of, renames
+from shelduck.branches.table_clauses import column_changes, property_changes
+from shelduck.doors.schema_files.schema_text import Matching, TableFile, lost_of
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.change import altered
 from shelduck.model.changes.constraining import AddConstraint, DropConstraint
-from shelduck.model.changes.definition import Definition, Position
-from shelduck.model.changes.modify import OrderColumns, TableChange
+from shelduck.model.changes.definition import Definition
+from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
     ChangeType,
-    DropColumn,
     SetComment,
     SetDefault,
     SetNullable,
@@ -32,12 +33,21 @@ from shelduck.model.tables.partition import (
     SortKey,
     parse_sort_key,
 )
-from shelduck.model.tables.properties import SetProperties, UnsetProperties, shown_properties
+from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.rollup import RollupSpec
-from shelduck.model.tables.schema import Default, Field, Kind, Path, Schema, path_text
+from shelduck.model.tables.schema import (
+    Default,
+    Field,
+    FieldId,
+    Kind,
+    Path,
+    Schema,
+    new_field,
+    path_text,
+)
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
-from shelduck.model.types.data_types import DataType, List, Map, Member, Struct
+from shelduck.model.types.data_types import DataType, List, Map, Member, Struct, members_of
 from shelduck.model.types.literals import canonical_text
 
 Changes = tuple[TableChange, ...]
@@ -67,53 +77,42 @@ def difference(
     which of the table, and Unsupported for changes of the key model or of rollups, which have
     statements of their own.
     """
-    matching = Matching(file, table.full_name, replaced)
-    names = [c.name for c in file.table.columns]
-    matched = matching.of(table.columns.fields, names, ())
-    _require_same_model(table, file, rollups, matched)
-    lost = lost_of(table.columns.fields, matched)
+    target = _Target(table, Matching(file, table.full_name, replaced), renders)
+    after = target.made()
+    kept = Schema(tuple(f for f in after.columns if table.columns.by_id(f.id) is not None))
+    _require_same_model(table, file, rollups, kept)
+    partitions = _partitions(table, file, kept)
+    sorting = _sorting(table, file, kept)
+    constraints = _constraints(table, file, kept)
     changes: list[TableChange] = []
-    partitions = _partitions(table, file, matched)
     if partitions and table.partition:
         changes.append(ResetPartitioning())
-    sorting = _sorting(table, file, matched)
     if sorting and table.sort:
         changes.append(ResetSorting())
-    constraints = _constraints(table, file, matched)
     changes += [c for c in constraints if isinstance(c, DropConstraint)]
-    changes += [DropColumn((f.name,)) for f in lost]
-    changes += renames(matched)
-    inside = Inside(table, matching, renders)
-    for column in file.table.columns:
-        field = matched[column.name]
-        if field is not None:
-            changes += _column(field, column, inside)
-    for added in _added(file, matched):
-        changes += [added, *inside.details_below(added.path)]
-    changes += _order(table, file, matched)
+    changes += _of_columns(table, after, file)
     changes += [c for c in (*partitions, *sorting) if not isinstance(c, _RESETS)]
-    if file.table.comment != table.comments.get(None):
-        changes.append(SetComment((), file.table.comment))
-    changes += _properties(table, file, matched)
+    now, told = shown_properties(table.properties, kept), file.table.properties
+    wanted = dict(storage_property(k, v) or (k, v) for k, v in sorted(told.items()))
+    changes += property_changes(now, wanted)
     changes += [c for c in constraints if isinstance(c, AddConstraint)]
-    names_lost = [path_text((f.name,)) for f in lost] + inside.lost
-    return Difference(tuple(changes), tuple(names_lost))
+    return Difference(tuple(changes), tuple(target.lost))
 
 
-def _column(field: Field, column: Definition, inside: Inside) -> Iterator[TableChange]:
-    path = (column.name,)
-    if column.nullable and not field.nullable:
-        yield SetNullable(path, nullable=True)
-    reached = inside.reached(field, column.type, path)
-    yield from inside.taken()
-    if not _same_type(reached, column.type):
-        yield ChangeType(path, column.type)
-    if not inside.has_default(field, column.default):
-        yield SetDefault(path, column.default)
-    if field.nullable and not column.nullable:
-        yield SetNullable(path, nullable=False)
-    if column.comment != inside.table.comments.get(field.id):
-        yield SetComment(path, column.comment)
+def _of_columns(table: TableVersion, after: TableVersion, file: TableFile) -> list[TableChange]:
+    """Return the changes of columns; ``after`` has those of the file with the types of today."""
+    wanted = {c.name: c for c in file.table.columns}
+    changes: list[TableChange] = []
+    for change in column_changes(table, after):
+        if isinstance(change, AddColumn) and len(change.path) == 1:
+            made = wanted[change.name]
+            changes.append(replace(change, key=made.key, aggregation=made.aggregation))
+        else:
+            changes.append(change)
+    types = ((f.type, wanted[f.name].type, f.name) for f in after.columns)
+    changes += [ChangeType((name,), to) for now, to, name in types if not _same_type(now, to)]
+    # What is said of a column, such as its default, may need its new type.
+    return sorted(changes, key=lambda c: isinstance(c, SetDefault | SetNullable | SetComment))
 
 
 def _same_type(one: DataType, other: DataType) -> bool:
@@ -131,39 +130,13 @@ def _same_type(one: DataType, other: DataType) -> bool:
             return one == other
 
 
-def _added(file: TableFile, matched: Matched) -> Iterator[AddColumn]:
-    before: str | None = None
-    for column in file.table.columns:
-        if matched[column.name] is None:
-            yield AddColumn(
-                (column.name,),
-                column.type,
-                column.default,
-                column.nullable,
-                column.comment,
-                Position(before),
-                column.key,
-                column.aggregation,
-            )
-        before = column.name
-
-
-def _order(table: TableVersion, file: TableFile, matched: Matched) -> list[OrderColumns]:
-    """Return the order of the kept columns, if it changed."""
-    place = {f.id: n for n, f in enumerate(table.columns)}
-    kept = [f.id for f in matched.values() if f is not None]
-    if sorted(kept, key=place.__getitem__) == kept:
-        return []
-    return [OrderColumns(tuple(c.name for c in file.table.columns))]
-
-
 def _partitions(
-    table: TableVersion, file: TableFile, matched: Matched
+    table: TableVersion, file: TableFile, kept: Schema
 ) -> list[SetPartitioning | ResetPartitioning]:
     now = [(k.column_id, k.transform) for k in table.partition]
     wanted = []
     for key in file.table.partitioned_by:
-        field = _found(matched, key.column)
+        field = kept.find((key.column,))
         wanted.append((None if field is None else field.id, str(key.transform)))
     if now == wanted:
         return []
@@ -171,13 +144,12 @@ def _partitions(
     return [SetPartitioning(tuple(keys)) if keys else ResetPartitioning()]
 
 
-def _sorting(
-    table: TableVersion, file: TableFile, matched: Matched
-) -> list[SetSorting | ResetSorting]:
+def _sorting(table: TableVersion, file: TableFile, kept: Schema) -> list[SetSorting | ResetSorting]:
     if file.table.keys is not None and not file.table.sorted_by:
         # Tables with keys are sorted by them.
         return []
-    names = {f.name.lower(): name for name, f in matched.items() if f is not None}
+    older = ((table.columns.by_id(f.id), f.name) for f in kept)
+    names = {f.name.lower(): name for f, name in older if f is not None}
     now = [_renamed(parse_sort_key(text), names) for text in table.sort]
     wanted = [_renamed(key, {}) for key in file.table.sorted_by]
     if now == wanted:
@@ -195,30 +167,14 @@ def _renamed(key: SortKey, names: Mapping[str, str]) -> SortKey:
     return replace(key, expression=names.get(name.lower(), name).lower())
 
 
-def _properties(
-    table: TableVersion, file: TableFile, matched: Matched
-) -> list[SetProperties | UnsetProperties]:
-    now = shown_properties(table.properties, _in_file(matched))
-    wanted = dict(storage_property(k, v) or (k, v) for k, v in file.table.properties.items())
-    changed = tuple((k, v) for k, v in sorted(wanted.items()) if now.get(k) != v)
-    gone = tuple(k for k in now if k not in wanted)
-    found: list[SetProperties | UnsetProperties] = []
-    if changed:
-        found.append(SetProperties(changed))
-    if gone:
-        found.append(UnsetProperties(gone))
-    return found
-
-
 def _constraints(
-    table: TableVersion, file: TableFile, matched: Matched
+    table: TableVersion, file: TableFile, kept: Schema
 ) -> list[DropConstraint | AddConstraint]:
     """Return which constraints go and come; one that changes does both."""
-    columns = _in_file(matched)
     left = list(constraints_of(table.properties, table.full_name))
     found: list[DropConstraint | AddConstraint] = []
     for wanted in file.table.constraints:
-        same = next((one for one in left if wanted.means(one, columns)), None)
+        same = next((one for one in left if wanted.means(one, kept)), None)
         if same is None:
             found.append(wanted)
         else:
@@ -227,7 +183,7 @@ def _constraints(
 
 
 def _require_same_model(
-    table: TableVersion, file: TableFile, rollups: Sequence[RollupSpec], matched: Matched
+    table: TableVersion, file: TableFile, rollups: Sequence[RollupSpec], kept: Schema
 ) -> None:
     now, wanted = table_keys(table), file.table.keys
     if (now is None) != (wanted is None):
@@ -235,14 +191,14 @@ def _require_same_model(
             f"{table.full_name}: a table cannot get or lose a key model; create another table"
         )
     if now is not None and wanted is not None:
-        fields = [_found(matched, name) for name in wanted.columns]
+        fields = [kept.find((name,)) for name in wanted.columns]
         same_keys = tuple(f.id for f in fields if f is not None) == now.columns
         if now.model is not wanted.model or not same_keys:
             raise Unsupported(
                 f"{table.full_name}: the key model or its columns changed; use ALTER TABLE … ADD"
                 " COLUMN … KEY, DROP COLUMN and ORDER BY"
             )
-    _require_same_computed(table, file, matched)
+    _require_same_computed(table, file, kept)
     names = {spec.name.lower() for spec in rollups}
     if names != {spec.name.lower() for spec in file.rollups}:
         raise Unsupported(
@@ -250,28 +206,16 @@ def _require_same_model(
         )
 
 
-def _require_same_computed(table: TableVersion, file: TableFile, matched: Matched) -> None:
+def _require_same_computed(table: TableVersion, file: TableFile, kept: Schema) -> None:
     now = computed_of(table.properties, table.full_name)
     if not now.all and not file.table.computed:
         return
-    columns = _in_file(matched)
-    wanted = [one.bound(columns, table.full_name) for one in file.table.computed]
-    kept = [one for one in now if columns.by_id(one.column) is not None]
-    if {one.meaning for one in wanted} != {one.meaning for one in kept}:
+    wanted = [one.bound(kept, table.full_name) for one in file.table.computed]
+    left = [one for one in now if kept.by_id(one.column) is not None]
+    if {one.meaning for one in wanted} != {one.meaning for one in left}:
         raise Unsupported(
             f"{table.full_name}: what computes a column cannot change; create another table"
         )
-
-
-def _in_file(matched: Matched) -> Schema:
-    """Return the columns that stay, under the names that they have in the file."""
-    present = ((name, field) for name, field in matched.items() if field is not None)
-    return Schema(tuple(replace(field, name=name) for name, field in present))
-
-
-def _found(matched: Matched, name: str) -> Field | None:
-    lowered = name.lower()
-    return next((f for n, f in matched.items() if n.lower() == lowered), None)
 
 
 def light_and_heavy(table: TableVersion, changes: Sequence[TableChange]) -> tuple[Changes, Changes]:
@@ -316,100 +260,94 @@ def _after(table: TableVersion, changes: Sequence[TableChange]) -> TableVersion:
 
 
 @dataclass
-class Inside:
-    """Collects what changes below columns; ``lost`` are the fields that go.
+class _Target:
+    """Makes a table with the columns of a file, but with the types that they have now.
 
-    ``renders`` says whether a default can be written in a file at all; others stay.
+    What stays keeps its id. ``lost`` are the columns and fields that go. ``renders`` says whether a
+    default can be written in a file at all; others stay.
     """
 
     table: TableVersion
     matching: Matching
     renders: Callable[[Default], bool]
     lost: list[str] = field(default_factory=list)
-    _changes: list[TableChange] = field(default_factory=list)
 
-    def reached(self, column: Field, wanted: DataType, path: Path) -> DataType:
-        """Return the type that a column has after the changes, which `taken` then returns.
+    def __post_init__(self) -> None:
+        self._next = self.table.max_column_id + 1
+        self._comments: dict[FieldId | None, str | None] = dict(self.table.comments)
 
-        Fields are dropped, renamed and added by statements of their own, so that a renamed field
-        keeps its id. What still differs from ``wanted`` is a change of types.
-        """
-        knows_ids = not self.matching.is_replaced(path, column)
-        return self._below(column, wanted, path, knows_ids=knows_ids)
+    def made(self) -> TableVersion:
+        """Return the table; raises what `Matching.of` raises."""
+        wanted = self.matching.file.table
+        columns = self._fields(self.table.columns.fields, wanted.columns, (), knows_ids=True)
+        told = {**self._comments, None: wanted.comment}
+        comments = {number: text for number, text in told.items() if text is not None}
+        return replace(self.table, columns=Schema(columns), comments=comments)
 
-    def taken(self) -> Iterator[TableChange]:
-        """Yield the changes that were collected since the last call."""
-        changes, self._changes = self._changes, []
-        yield from changes
-
-    def has_default(self, field: Field, wanted: Default | None) -> bool:
-        """Return whether a default is the wanted one; one that no file can show counts as none."""
-        default = field.default
-        shown = default if default is None or self.renders(default) else None
-        return _same_default(field, shown, wanted)
-
-    def details_below(self, path: Path) -> Iterator[TableChange]:
-        """Yield the defaults and comments that the file has for fields below a new one."""
-        file = self.matching.file
-        for below, default in file.defaults.items():
-            if below[: len(path)] == path and below != path and default is not None:
-                yield SetDefault(below, default)
-        for below, comment in file.comments.items():
-            if below[: len(path)] == path and below != path and comment is not None:
-                yield SetComment(below, comment)
-
-    def _below(self, now: Field, wanted: DataType, path: Path, *, knows_ids: bool) -> DataType:
-        match now.shape, wanted:
-            case Kind.STRUCT, Struct():
-                return self._struct(now, wanted, path, knows_ids=knows_ids)
-            case Kind.LIST, List(element):
-                below = (*path, "element")
-                return List(self._below(now.children[0], element, below, knows_ids=knows_ids))
-            case Kind.MAP, Map(value=value):
-                # Fields of keys cannot be dropped or added one by one: keys could become equal.
-                key, child = now.children
-                below = (*path, "value")
-                return Map(key.type, self._below(child, value, below, knows_ids=knows_ids))
-            case _:
-                return now.type
-
-    def _struct(self, now: Field, wanted: Struct, path: Path, *, knows_ids: bool) -> DataType:
-        names = [m.name for m in wanted.members]
-        matched = self.matching.of(now.children, names, path, knows_ids=knows_ids)
-        lost = lost_of(now.children, matched)
-        self.lost += [path_text((*path, f.name)) for f in lost]
-        if len(lost) == len(now.children):
+    def _fields(
+        self,
+        now: Sequence[Field],
+        wanted: Sequence[Definition] | Sequence[Member],
+        above: Path,
+        *,
+        knows_ids: bool,
+    ) -> tuple[Field, ...]:
+        """Return the columns, or the fields of a struct: these stay in the order that they have."""
+        names = [one.name for one in wanted]
+        matched = self.matching.of(now, names, above, knows_ids=knows_ids)
+        gone = lost_of(now, matched)
+        self.lost += [path_text((*above, f.name)) for f in gone]
+        if above and len(gone) == len(now):
             # A struct without fields does not exist: one change replaces all of them.
-            return now.type
-        self._changes += [DropColumn((*path, f.name)) for f in lost]
-        self._changes += renames(matched, path)
-        members: list[Member] = []
-        for member in wanted.members:
-            child = matched[member.name]
-            place = (*path, member.name)
-            if child is not None:
-                reached = self._below(child, member.type, place, knows_ids=knows_ids)
-                self._details(child, place)
-            else:
-                reached = member.type
-                self._add(member, place, members[-1].name if members else None)
-            members.append(Member(member.name, reached))
-        return Struct(tuple(members))
+            return tuple(now)
+        made = [
+            self._field(matched[one.name] or self._new(one), one, above, knows_ids=knows_ids)
+            for one in wanted
+        ]
+        if not above:
+            return tuple(made)
+        places, place = {f.id: n for n, f in enumerate(now)}, -1
+        order = [place := places.get(f.id, place) for f in made]
+        return tuple(f for _, f in sorted(zip(order, made, strict=True), key=itemgetter(0)))
 
-    def _add(self, member: Member, place: Path, before: str | None) -> None:
-        file = self.matching.file
-        default, comment = file.defaults.get(place), file.comments.get(place)
-        added = AddColumn(place, member.type, default, True, comment, Position(before))
-        self._changes += [added, *self.details_below(place)]
+    def _new(self, one: Definition | Member) -> Field:
+        made = new_field(one.name, one.type, self._next)
+        self._next += sum(1 for _ in made.walk())
+        return made
 
-    def _details(self, child: Field, place: Path) -> None:
-        """Collect the changes of a field's own default and comment."""
-        file = self.matching.file
-        default, comment = file.defaults.get(place), file.comments.get(place)
-        if not self.has_default(child, default):
-            self._changes.append(SetDefault(place, default))
-        if comment != self.table.comments.get(child.id):
-            self._changes.append(SetComment(place, comment))
+    def _field(
+        self, now: Field, one: Definition | Member, above: Path, *, knows_ids: bool
+    ) -> Field:
+        path, file = (*above, one.name), self.matching.file
+        self._comments[now.id] = file.comments.get(path, one.comment)
+        nullable, wanted = now.nullable, file.defaults.get(path)
+        if isinstance(one, Definition):
+            nullable, wanted = one.nullable, one.default
+        knows_ids = knows_ids and not self.matching.is_replaced(path, now)
+        children = self._below(now, one.type, path, knows_ids=knows_ids)
+        default = now.default
+        shown = default if default is None or self.renders(default) else None
+        default = default if _same_default(now, shown, wanted) else wanted
+        return replace(now, name=one.name, children=children, nullable=nullable, default=default)
+
+    def _below(
+        self, now: Field, wanted: DataType, path: Path, *, knows_ids: bool
+    ) -> tuple[Field, ...]:
+        match now.shape, wanted:
+            case Kind.STRUCT, Struct(members):
+                return self._fields(now.children, members, path, knows_ids=knows_ids)
+            case (Kind.LIST, List()) | (Kind.MAP, Map()):
+                found = []
+                for part, one in zip(now.children, members_of(wanted), strict=True):
+                    below = part.children
+                    # Fields of keys cannot be dropped or added one by one: keys could become equal.
+                    if one.name != "key" or part.type == one.type:
+                        place = (*path, one.name)
+                        below = self._below(part, one.type, place, knows_ids=knows_ids)
+                    found.append(replace(part, children=below))
+                return tuple(found)
+            case _:
+                return now.children
 
 
 def _same_default(field: Field, now: Default | None, wanted: Default | None) -> bool:

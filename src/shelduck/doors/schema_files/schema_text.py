@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 from shelduck.doors.sql.parse import parse, pieces
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.changes.schema_change import RenameColumn, SetComment, SetDefault
+from shelduck.model.changes.schema_change import SetComment, SetDefault
 from shelduck.model.tables.rollup import AddRollup, RollupSpec
 from shelduck.model.tables.schema import Default, Field, FieldId, Path, path_text
 from shelduck.model.text.names import split_name
@@ -308,24 +307,3 @@ def lost_of(fields: Sequence[Field], matched: Matched) -> list[Field]:
     """Return the fields that no name of the file is."""
     kept = {f.id for f in matched.values() if f is not None}
     return [f for f in fields if f.id not in kept]
-
-
-def renames(matched: Matched, above: Path = ()) -> Iterator[RenameColumn]:
-    """Yield renames in an order in which no name is taken twice, through others if need be."""
-    wanted = {f.name: name for name, f in matched.items() if f is not None and f.name != name}
-    known = {n.lower() for name, f in matched.items() for n in (name, f.name if f else name)}
-    while wanted:
-        free = next((old for old, new in wanted.items() if not _is_taken(new, old, wanted)), None)
-        if free is None:
-            # A circle: one of them steps aside.
-            old, new = next(iter(wanted.items()))
-            aside = next(n for n in map("renamed_{}".format, count()) if n not in known)
-            yield RenameColumn((*above, old), aside)
-            del wanted[old]
-            wanted[aside] = new
-            continue
-        yield RenameColumn((*above, free), wanted.pop(free))
-
-
-def _is_taken(new: str, old: str, wanted: dict[str, str]) -> bool:
-    return any(other.lower() == new.lower() and other != old for other in wanted)
