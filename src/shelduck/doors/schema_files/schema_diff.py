@@ -47,7 +47,7 @@ from shelduck.model.tables.schema import (
 )
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
-from shelduck.model.types.data_types import DataType, List, Map, Member, Struct, members_of
+from shelduck.model.types.data_types import DataType, Member, Struct, members_of, shared_parts
 from shelduck.model.types.literals import canonical_text
 
 Changes = tuple[TableChange, ...]
@@ -117,17 +117,11 @@ def _of_columns(table: TableVersion, after: TableVersion, file: TableFile) -> li
 
 def _same_type(one: DataType, other: DataType) -> bool:
     """Return whether two types are the same but for the order of members."""
-    match one, other:
-        case Struct(members=now), Struct(members=wanted):
-            types = {m.name: m.type for m in wanted}
-            same_names = len(now) == len(wanted) and {m.name for m in now} == types.keys()
-            return same_names and all(_same_type(m.type, types[m.name]) for m in now)
-        case List(element=now), List(element=wanted):
-            return _same_type(now, wanted)
-        case Map(key=now_key, value=now_value), Map(key=key, value=value):
-            return _same_type(now_key, key) and _same_type(now_value, value)
-        case _:
-            return one == other
+    pairs = shared_parts(one, other)
+    if pairs is None:
+        return one == other
+    is_all = len(pairs) == len(members_of(one)) == len(members_of(other))
+    return is_all and all(a.name == b.name and _same_type(a.type, b.type) for a, b in pairs)
 
 
 def _partitions(
@@ -333,21 +327,19 @@ class _Target:
     def _below(
         self, now: Field, wanted: DataType, path: Path, *, knows_ids: bool
     ) -> tuple[Field, ...]:
-        match now.shape, wanted:
-            case Kind.STRUCT, Struct(members):
-                return self._fields(now.children, members, path, knows_ids=knows_ids)
-            case (Kind.LIST, List()) | (Kind.MAP, Map()):
-                found = []
-                for part, one in zip(now.children, members_of(wanted), strict=True):
-                    below = part.children
-                    # Fields of keys cannot be dropped or added one by one: keys could become equal.
-                    if one.name != "key" or part.type == one.type:
-                        place = (*path, one.name)
-                        below = self._below(part, one.type, place, knows_ids=knows_ids)
-                    found.append(replace(part, children=below))
-                return tuple(found)
-            case _:
-                return now.children
+        if now.shape is Kind.STRUCT and isinstance(wanted, Struct):
+            return self._fields(now.children, wanted.members, path, knows_ids=knows_ids)
+        pairs = shared_parts(now.type, wanted)
+        if pairs is None:
+            return now.children
+        found = []
+        for part, (held, one) in zip(now.children, pairs, strict=True):
+            below = part.children
+            # Fields of keys cannot be dropped or added one by one: keys could become equal.
+            if one.name != "key" or held.type == one.type:
+                below = self._below(part, one.type, (*path, one.name), knows_ids=knows_ids)
+            found.append(replace(part, children=below))
+        return tuple(found)
 
 
 def _same_default(field: Field, now: Default | None, wanted: Default | None) -> bool:

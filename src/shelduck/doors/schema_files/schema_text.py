@@ -17,7 +17,7 @@ from shelduck.model.changes.schema_change import SetComment, SetDefault
 from shelduck.model.tables.rollup import AddRollup, RollupSpec
 from shelduck.model.tables.schema import Default, Field, FieldId, Path, path_text
 from shelduck.model.text.names import split_name
-from shelduck.model.types.data_types import DataType, List, Map, Struct
+from shelduck.model.types.data_types import DataType, Struct, members_of
 from shelduck.objects.statement.create_table import CreateTableStatement
 from shelduck.objects.statement.views import CreateViewStatement, PinView
 from shelduck.text.tokens.lexer import Token, tokenize
@@ -135,15 +135,9 @@ def _declared(kind: DataType, path: Path) -> Iterator[Path]:
 
 
 def _fields(kind: DataType, path: Path) -> Iterator[Path]:
-    match kind:
-        case Struct(members=members):
-            for member in members:
-                yield from _declared(member.type, (*path, member.name))
-        case List(element=element):
-            yield from _fields(element, (*path, "element"))
-        case Map(key=key, value=value):
-            yield from _fields(key, (*path, "key"))
-            yield from _fields(value, (*path, "value"))
+    inside = _declared if isinstance(kind, Struct) else _fields
+    for part in members_of(kind):
+        yield from inside(part.type, (*path, part.name))
 
 
 def _told(

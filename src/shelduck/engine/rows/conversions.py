@@ -25,10 +25,11 @@ from shelduck.model.types.data_types import (
     Leaf,
     List,
     Map,
-    Member,
     Primitive,
     Struct,
     Text,
+    members_of,
+    shared_parts,
 )
 from shelduck.model.types.literals import integer_range
 from shelduck.model.types.promotions import promotion
@@ -368,7 +369,7 @@ def lost_parts(value: Column, source: DataType, target: DataType, leaf: LeafRule
     match source, target:
         case Struct(), Struct():
             found = F.lit(False)
-            for old, new in _kept(source, target):
+            for old, new in shared_parts(source, target) or ():
                 if _may_lose(old.type, new.type):
                     found |= lost_parts(value.getField(old.name), old.type, new.type, leaf)
             return found
@@ -389,44 +390,26 @@ def lost_parts(value: Column, source: DataType, target: DataType, leaf: LeafRule
 
 def is_cast(source: DataType, target: DataType) -> bool:
     """Return whether Spark's cast, which is by position, gives the target without a loss."""
-    match source, target:
-        case Struct(), Struct():
-            pairs = _kept(source, target)
-            in_place = [old for old, _ in pairs] == list(source.members)
-            return (
-                in_place
-                and len(pairs) == len(target.members)
-                and all(is_cast(old.type, new.type) for old, new in pairs)
-            )
-        case List(), List():
-            return is_cast(source.element, target.element)
-        case Map(), Map():
-            return is_cast(source.key, target.key) and is_cast(source.value, target.value)
-        case _:
-            return promotion(source, target).is_light
+    pairs = shared_parts(source, target)
+    if pairs is None:
+        return promotion(source, target).is_light
+    in_place = tuple(old for old, _ in pairs) == members_of(source)
+    is_all = in_place and len(pairs) == len(members_of(target))
+    return is_all and all(is_cast(old.type, new.type) for old, new in pairs)
 
 
 def _may_lose(source: DataType, target: DataType) -> bool:
-    match source, target:
-        case Struct(), Struct():
-            return any(_may_lose(old.type, new.type) for old, new in _kept(source, target))
-        case List(), List():
-            return _may_lose(source.element, target.element)
-        case Map(), Map():
-            # Converted keys may become equal.
-            return not is_cast(source.key, target.key) or _may_lose(source.value, target.value)
-        case _:
-            return not is_cast(source, target)
-
-
-def _kept(source: Struct, target: Struct) -> list[tuple[Member, Member]]:
-    """Return the members that both have, in the target's order."""
-    known = {m.name.lower(): m for m in source.members}
-    return [(known[m.name.lower()], m) for m in target.members if m.name.lower() in known]
+    pairs = shared_parts(source, target)
+    if pairs is None:
+        return not is_cast(source, target)
+    if isinstance(source, Map) and not is_cast(*(one.type for one in pairs[0])):
+        # Converted keys may become equal.
+        return True
+    return any(_may_lose(old.type, new.type) for old, new in pairs)
 
 
 def _struct(value: Column, source: Struct, target: Struct, leaf: LeafRule) -> Column:
-    known = {new.name: old for old, new in _kept(source, target)}
+    known = {new.name: old for old, new in shared_parts(source, target) or ()}
     made = []
     for new in target.members:
         old = known.get(new.name)

@@ -23,7 +23,7 @@ from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.schema import Field, FieldId, Kind, Path, Schema, path_text
 from shelduck.model.tables.table_version import TableVersion, is_writable
 from shelduck.model.text.names import quote_name
-from shelduck.model.types.data_types import FLOATS, DataType, Leaf, List, Map, Struct
+from shelduck.model.types.data_types import FLOATS, DataType, Leaf, members_of, shared_parts
 from shelduck.model.types.promotions import Verdict, common_type, promotion
 
 Widens = Callable[[DataType, DataType], bool]
@@ -70,7 +70,7 @@ class NeededChange:
         if isinstance(self.field.shape, Kind) or not isinstance(self.given, T.AtomicType):
             return None
         wanted = self.type
-        assert not isinstance(wanted, Struct | List | Map)
+        assert isinstance(wanted, Leaf)
         return common_type(self.field.shape, wanted)
 
 
@@ -388,16 +388,11 @@ def _whole(value: Column, given: T.MapType, target: Field) -> Split:
 
 def _knows(given: DataType, wanted: DataType) -> bool:
     """Return whether a type has every field of structs inside another."""
-    match given, wanted:
-        case Struct(), Struct():
-            known = {m.name.lower(): m.type for m in wanted.members}
-            inside = [(m.type, known.get(m.name.lower())) for m in given.members]
-            return all(other is not None and _knows(kind, other) for kind, other in inside)
-        case List(), List():
-            return _knows(given.element, wanted.element)
-        case Map(), Map():
-            return _knows(given.key, wanted.key) and _knows(given.value, wanted.value)
-    return True
+    pairs = shared_parts(given, wanted)
+    if pairs is None:
+        return True
+    has_all = len(pairs) == len(members_of(given))
+    return has_all and all(_knows(kind.type, other.type) for kind, other in pairs)
 
 
 def _written(value: Column, given: T.MapType) -> Column:

@@ -30,7 +30,7 @@ from shelduck.model.tables.partition import (
 )
 from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema, path_text
-from shelduck.model.types.data_types import DataType, List, Map, Primitive, Struct, type_text
+from shelduck.model.types.data_types import DataType, Primitive, Struct, shared_parts, type_text
 from shelduck.model.types.literals import canonical_text
 
 _TEXT = Primitive("varchar")
@@ -115,22 +115,17 @@ def _refuse_loss(change: ModifyColumn, old: Field, table: str) -> None:
 
 def _refuse_lost_fields(old: DataType, new: DataType, here: str) -> None:
     """Raise InvalidRequest unless the fields of structs stay in order, with new ones after them."""
-    match old, new:
-        case Struct(before), Struct(after):
-            names = [m.name.lower() for m in before]
-            if names != [m.name.lower() for m in after[: len(before)]]:
-                raise InvalidRequest(
-                    f"cannot drop, rename or reorder the fields of {here} with MODIFY COLUMN,"
-                    " which can only add fields at the end; use DROP COLUMN, RENAME COLUMN, or"
-                    " ALTER COLUMN … FIRST or AFTER"
-                )
-            for one, other in zip(before, after, strict=False):
-                _refuse_lost_fields(one.type, other.type, f"{one.name} in {here}")
-        case List(before), List(after):
-            _refuse_lost_fields(before, after, f"elements of {here}")
-        case Map(key, value), Map(new_key, new_value):
-            _refuse_lost_fields(key, new_key, f"keys of {here}")
-            _refuse_lost_fields(value, new_value, f"values of {here}")
+    if isinstance(old, Struct) and isinstance(new, Struct):
+        names = [m.name.lower() for m in old.members]
+        if names != [m.name.lower() for m in new.members[: len(names)]]:
+            raise InvalidRequest(
+                f"cannot drop, rename or reorder the fields of {here} with MODIFY COLUMN,"
+                " which can only add fields at the end; use DROP COLUMN, RENAME COLUMN, or"
+                " ALTER COLUMN … FIRST or AFTER"
+            )
+    for one, other in shared_parts(old, new) or ():
+        inside = f"{one.name} in" if isinstance(old, Struct) else f"{one.name}s of"
+        _refuse_lost_fields(one.type, other.type, f"{inside} {here}")
 
 
 def _is_same_default(given: Default | None, old: Field) -> bool:

@@ -18,6 +18,7 @@ from shelduck.model.types.data_types import (
     Map,
     Primitive,
     Struct,
+    shared_parts,
     type_text,
 )
 from shelduck.model.types.literals import as_float32, float_text
@@ -193,12 +194,10 @@ def _findings(
     match source, target:
         case Struct(), Struct():
             yield from _of_members(source, target, path, in_key=in_key)
-        case List(), List():
-            below = (*path, "element")
-            yield from _findings(source.element, target.element, below, in_key=in_key)
-        case Map(), Map():
-            yield from _findings(source.key, target.key, (*path, "key"), in_key=True)
-            yield from _findings(source.value, target.value, (*path, "value"), in_key=in_key)
+        case (List(), List()) | (Map(), Map()):
+            for old, new in shared_parts(source, target) or ():
+                is_key = in_key or new.name == "key"
+                yield from _findings(old.type, new.type, (*path, new.name), in_key=is_key)
         case ((Primitive() | Decimal()), (Primitive() | Decimal())):
             yield path, promotion(source, target)
         case _:

@@ -183,6 +183,17 @@ def members_of(data_type: DataType) -> tuple[Member, ...]:
             return ()
 
 
+def shared_parts(source: DataType, target: DataType) -> list[tuple[Member, Member]] | None:
+    """Return the parts that two nested types of one kind both have, in the target's order.
+
+    Members of structs are found by name without case. None for leaves, and for other kinds.
+    """
+    if type(source) is not type(target) or isinstance(source, Primitive | Decimal):
+        return None
+    known = {m.name.lower(): m for m in members_of(source)}
+    return [(known[m.name.lower()], m) for m in members_of(target) if m.name.lower() in known]
+
+
 def ducklake_type(text: str) -> Leaf:
     """Return the leaf type that a ``ducklake_column.column_type`` names.
 
