@@ -14,7 +14,7 @@ and it tells the two forms apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar, cast
 
 from shelduck.errors import CorruptLake
@@ -189,6 +189,19 @@ def nested_text(field: Field, value: object) -> str:
     return f"{{{', '.join(f'{_text(key, k)}={_text(item, v)}' for k, v in pairs)}}}"
 
 
+def parts_of(field: Field, value: object) -> Iterator[tuple[Field, object]]:
+    """Yield what is in a nested value of ``field``, which is not null, each with its own field.
+
+    The value is as `InlinedRows` holds it.
+    """
+    if isinstance(value, dict):
+        yield from ((child, value.get(child.name)) for child in field.children)
+    else:
+        for item in cast("list[object]", value):
+            parts = cast("tuple[object, object]", item) if field.shape is Kind.MAP else (item,)
+            yield from zip(field.children, parts, strict=True)
+
+
 def survives(field: Field, value: object) -> bool:
     """Return whether DuckDB reads the value back correctly from its text.
 
@@ -204,19 +217,12 @@ def survives(field: Field, value: object) -> bool:
 def _survives(field: Field, value: object, depth: int) -> bool:
     if value is None or isinstance(value, bytes):
         return True
-    if field.shape is Kind.STRUCT:
-        members = cast("dict[str, object]", value)
-        return all(_survives(c, members.get(c.name), depth + 1) for c in field.children) and all(
-            _is_harmless(c.name, depth + 1) for c in field.children
-        )
-    if field.shape is Kind.LIST:
-        items = cast("list[object]", value)
-        return all(_survives(field.children[0], v, depth + 1) for v in items)
-    if field.shape is Kind.MAP:
-        key, item = field.children
-        pairs = cast("list[tuple[object, object]]", value)
-        return all(_survives(key, k, depth + 1) and _survives(item, v, depth + 1) for k, v in pairs)
-    return depth == 0 or _is_harmless(str(value), depth)
+    if field.is_leaf:
+        return depth == 0 or _is_harmless(str(value), depth)
+    names = [c.name for c in field.children] if field.shape is Kind.STRUCT else []
+    return all(_is_harmless(name, depth + 1) for name in names) and all(
+        _survives(part, inside, depth + 1) for part, inside in parts_of(field, value)
+    )
 
 
 def _is_harmless(text: str, depth: int) -> bool:

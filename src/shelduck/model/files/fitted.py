@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_file import ColumnStats, InlinedRows
-from shelduck.model.files.duckdb_text import survives
+from shelduck.model.files.duckdb_text import parts_of, survives
 from shelduck.model.tables.partition import BUCKET, IDENTITY, Transform, parse_transform
 from shelduck.model.tables.schema import Field, FieldId, Kind, Schema
 from shelduck.model.tables.table_version import TableVersion
@@ -94,17 +94,9 @@ def _leaves(field: Field, value: object) -> Iterator[tuple[Field, object]]:
         yield field, value
     elif value is None:
         yield from ((leaf, None) for leaf in field.leaves())
-    elif field.shape is Kind.STRUCT:
-        members = cast("dict[str, object]", value)
-        for child in field.children:
-            yield from _leaves(child, members.get(child.name))
-    elif field.shape is Kind.LIST:
-        for item in cast("list[object]", value):
-            yield from _leaves(field.children[0], item)
     else:
-        for pair in cast("list[tuple[object, object]]", value):
-            for child, part in zip(field.children, pair, strict=True):
-                yield from _leaves(child, part)
+        for part, inside in parts_of(field, value):
+            yield from _leaves(part, inside)
 
 
 def _stats(field: Field, values: list[object]) -> ColumnStats:
