@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from shelduck.lake.done import Done
 from shelduck.model.changes.change import AppendFiles
+from shelduck.model.changes.feed_plan import FeedFile
 from shelduck.model.changes.staged_rows import StagedRows
 from shelduck.model.files.data_file import (
     ROW_ID_FIELD,
@@ -217,10 +218,14 @@ class StandInSpark:
             size = self._put(table.path + path, StandIn(dead=dict(deaths)))
         return NewDeleteFile(path, len(deaths), size, 40, min(deaths.values()))
 
-    def deaths_in(self, path: str, begin: int) -> dict[int, int]:
-        """Take the place of `deaths_in`."""
-        dead = self._simulation().files.read(path).dead
-        return {position: begin if at is None else at for position, at in dead.items()}
+    def first_deaths(self, source: FeedFile, _table: str) -> dict[int, int]:
+        """Take the place of `first_deaths`."""
+        found = dict(source.positions)
+        for stored in source.deletes:
+            for position, at in self._simulation().files.read(stored.file.path).dead.items():
+                died = stored.begin_snapshot if at is None else at
+                found[position] = min(found.get(position, died), died)
+        return found
 
     def added(self, _spark: object, rows: TableRows, rollup: RollupRows, loaded: Loaded) -> Done:
         """Take the place of `added`: the rollup as it was, and what the new files add."""

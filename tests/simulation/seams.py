@@ -60,7 +60,7 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (convert, "engine_for", Engine),
         (edit_verbs, "delete_rows", spark.delete_rows),
         (flush_rows, "write_deaths", spark.write_deaths),
-        (flush_rows, "deaths_in", spark.deaths_in),
+        (flush_rows, "first_deaths", spark.first_deaths),
         (following, "added", spark.added),
         (following, "followed", spark.followed),
         (following, "made_anew", spark.made_anew),

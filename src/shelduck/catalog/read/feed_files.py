@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -109,13 +109,13 @@ def feed_files(connection: sa.Connection, table: TableVersion, span: Span) -> li
     first, last = span.first, span.last
     inlined = queries.inlined_delete_table(table.id)
     present = queries.present_tables(connection, [inlined])
-    positions = _positions(connection, inlined, last) if inlined in present else {}
+    positions = positions_of(connection, table, last) if inlined in present else {}
     touched = _touched(table, span)
     recent = {n for n, gone in positions.items() if any(first <= at <= last for _, at in gone)}
     ends = _ends(connection, table, touched, recent, span)
     if not ends:
         return []
-    deletes = _deletes(connection, table, ends, span)
+    deletes = deletes_of(connection, table, ends, span)
     files = data_files_of(connection, table, list(ends) if len(ends) <= _MANY else None)
     return [
         FeedFile(f, ends[f.id], deletes.get(f.id, ()), positions.get(f.id, ()))
@@ -195,19 +195,22 @@ def _ends(
     return ends
 
 
-def _deletes(
-    connection: sa.Connection, table: TableVersion, ends: Mapping[int, int | None], span: Span
+def deletes_of(
+    connection: sa.Connection, table: TableVersion, files: Collection[int], span: Span | None = None
 ) -> dict[int, tuple[FeedDeletes, ...]]:
+    """Return the delete files of data files, oldest first: those that a span sees, or all.
+
+    There may be those of other files, too. One statement.
+    """
     query: sa.Select[Any] = sa.select(
         *(_d.data_file_id, _d.path, _d.path_is_relative, _d.format),
         *(_d.delete_count, _d.encryption_key, _d.delete_file_id, _d.begin_snapshot),
-    ).where(
-        _d.table_id == table.id,
-        _d.begin_snapshot <= span.last,
-        sa.or_(_d.end_snapshot.is_(None), _d.end_snapshot >= span.first),
-    )
-    if len(ends) <= _MANY:
-        query = query.where(_d.data_file_id.in_(sorted(ends)))
+    ).where(_d.table_id == table.id)
+    if span is not None:
+        is_seen = sa.or_(_d.end_snapshot.is_(None), _d.end_snapshot >= span.first)
+        query = query.where(_d.begin_snapshot <= span.last, is_seen)
+    if len(files) <= _MANY:
+        query = query.where(_d.data_file_id.in_(sorted(files)))
     by_file: dict[int, list[FeedDeletes]] = defaultdict(list)
     rows = connection.execute(query.order_by(_d.begin_snapshot, _d.delete_file_id))
     for number, path, is_relative, kind, count, key, delete_id, begin in rows:
@@ -217,10 +220,18 @@ def _deletes(
     return {number: tuple(deletes) for number, deletes in by_file.items()}
 
 
-def _positions(
-    connection: sa.Connection, name: str, last: int
+def positions_of(
+    connection: sa.Connection, table: TableVersion, last: int, files: Collection[int] | None = None
 ) -> dict[int, tuple[tuple[int, int], ...]]:
+    """Return the positions that the catalog itself lists as deleted up to a snapshot, with theirs.
+
+    By data file id. Those of other files may be there, too. The table of them exists. One
+    statement.
+    """
+    query = queries.inlined_deletes_at(queries.inlined_delete_table(table.id), last)
+    if files is not None and len(files) <= _MANY:
+        query = query.where(query.selected_columns.file_id.in_(sorted(files)))
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for number, position, at in connection.execute(queries.inlined_deletes_at(name, last)):
+    for number, position, at in connection.execute(query):
         found[number].append((position, at))
     return {number: tuple(gone) for number, gone in found.items()}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.files.data_files import sealed_place
 from shelduck.catalog.read.metadata_rows import partition_keys
 from shelduck.catalog.read.overview.table_files import FilesAt, files_at
 from shelduck.catalog.read.queries import (
@@ -19,7 +17,6 @@ from shelduck.catalog.read.queries import (
     OF_TABLE,
     chunks,
     inlined_delete_table,
-    inlined_deletes,
     live,
     present_tables,
     total,
@@ -294,51 +291,3 @@ def _told(
         deletes=dead,
         row_id_start=file.row_id_start,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteFileVersion:
-    """A delete file that some snapshot sees; ``path`` is absolute."""
-
-    id: int
-    path: str
-    begin_snapshot: int
-    is_plain: bool
-    """True for Parquet."""
-    count: int
-    """The number of positions that it names."""
-
-
-def inlined_positions(
-    connection: sa.Connection, table: TableVersion, files: Collection[int]
-) -> dict[int, dict[int, int]]:
-    """Return the snapshot in which each position was deleted, by data file id.
-
-    Only deletes of ``files`` in the catalog itself, up to the table's snapshot. At least one
-    statement.
-    """
-    found: dict[int, dict[int, int]] = defaultdict(dict)
-    source = inlined_deletes(inlined_delete_table(table.id))
-    for part in chunks(sorted(files)):
-        chosen = sa.select(*source.c).where(
-            source.c.file_id.in_(part), source.c.begin_snapshot <= table.snapshot.id
-        )
-        for number, position, snapshot in connection.execute(chosen):
-            known = found[number].get(position, snapshot)
-            found[number][position] = min(known, snapshot)
-    return found
-
-
-def delete_file_versions(
-    connection: sa.Connection, table: TableVersion, files: Collection[int]
-) -> dict[int, list[DeleteFileVersion]]:
-    """Return all delete files of data files, including ended ones, by data file id."""
-    found: dict[int, list[DeleteFileVersion]] = defaultdict(list)
-    for part in chunks(sorted(files)):
-        chosen = sa.select(tables.delete_file).where(_delete.data_file_id.in_(part))
-        for row in connection.execute(chosen):
-            place = sealed_place(table, row.path, row.path_is_relative, row.encryption_key)
-            is_plain = row.format.lower() == "parquet"
-            told = (row.delete_file_id, place, row.begin_snapshot, is_plain, row.delete_count)
-            found[row.data_file_id].append(DeleteFileVersion(*told))
-    return found

@@ -208,13 +208,28 @@ def known_deaths(sources: Sequence[FeedFile], last: int, table: str) -> pa.Table
         return None
     if any(d.file.format != "parquet" for _, d in stored):
         return None
+    return _first_deaths(sources, last, table)
+
+
+def first_deaths(source: FeedFile, table: str) -> dict[int, int]:
+    """Return the deleted positions of a file, each with the snapshot that deleted it.
+
+    Its delete files are Parquet. Raises CorruptLake if one is not as the catalog describes it.
+    """
+    found = _first_deaths([source], None, table)
+    return dict(zip(found[POSITION].to_pylist(), found[SNAPSHOT].to_pylist(), strict=True))
+
+
+def _first_deaths(sources: Sequence[FeedFile], last: int | None, table: str) -> pa.Table:
+    stored = [(s, d) for s in sources for d in s.deletes]
     with ThreadPoolExecutor(_THREADS) as pool:
         parts = list(pool.map(lambda found: _deaths_of_file(found[0], found[1], table), stored))
     inlined = [(s.file.id, place, at) for s in sources for place, at in s.positions]
     columns = zip(*inlined, strict=True) if inlined else ((), (), ())
     parts.append(_table(*[pa.array(column, pa.int64()) for column in columns]))
     every = pa.concat_tables(parts)
-    every = every.filter(compute.less_equal(every[SNAPSHOT], last))
+    if last is not None:
+        every = every.filter(compute.less_equal(every[SNAPSHOT], last))
     # A later delete file repeats the positions of those before it.
     first = every.group_by([FILE, POSITION]).aggregate([(SNAPSHOT, "min")])
     return first.rename_columns([FILE, POSITION, SNAPSHOT])

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
+from shelduck.catalog.read.feed_files import deletes_of, positions_of
 from shelduck.catalog.read.files.numbers import deletes_of_files
 from shelduck.catalog.read.holdings import holdings_of
 from shelduck.catalog.read.inlined_rows import inlined_history
 from shelduck.catalog.read.queries import chunks
-from shelduck.catalog.read.table_facts import (
-    DeleteFileVersion,
-    delete_file_versions,
-    inlined_positions,
-)
 from shelduck.engine.session import SparkSession
-from shelduck.errors import CorruptLake
 from shelduck.lake.done import Counts, Done, discard
 from shelduck.model.changes.change import (
     Change,
@@ -28,6 +23,7 @@ from shelduck.model.changes.change import (
     MergedDeletes,
     RewriteFiles,
 )
+from shelduck.model.changes.feed_plan import FeedDeletes, FeedFile
 from shelduck.model.files.data_file import (
     ROW_ID_COLUMN,
     SNAPSHOT_COLUMN,
@@ -41,8 +37,9 @@ from shelduck.model.files.data_file import (
 )
 from shelduck.model.tables.schema import Schema, retyped
 from shelduck.model.tables.table_version import TableVersion, why_not_written
+from shelduck.read.scan.deaths import first_deaths
 from shelduck.read.scan.scan_frames import inlined_frame
-from shelduck.write.deletes.position_files import deaths_in, row_versions, write_deaths
+from shelduck.write.deletes.position_files import row_versions, write_deaths
 from shelduck.write.parquet.write import Register, Writing, fresh_name, write_files
 
 _LINEAGE = (ROW_ID_COLUMN, SNAPSHOT_COLUMN)
@@ -68,8 +65,8 @@ def flush_table(
             wanted = [number for number, seen in deletes.items() if seen.inlined]
             for some in chunks(sorted(wanted)):
                 files |= {f.id: f for f in read.data_files(connection, table, known, some)}
-        positions = inlined_positions(connection, table, files) if files else {}
-        versions = delete_file_versions(connection, table, files) if files else {}
+        positions = positions_of(connection, table, table.snapshot.id, files) if files else {}
+        stored = deletes_of(connection, table, files) if files else {}
     notes = {h.table_name: _why_left(h, table) for h in found}
     histories = [h for h in found if notes[h.table_name] is None]
     note = next((n for n in notes.values() if n is not None), "")
@@ -78,7 +75,7 @@ def flush_table(
     flushing = _Flushing(spark, table)
     try:
         results = [f for history in histories for f in flushing.rows(history)]
-        merged = list(merged_deletes(table, files, positions, versions, flushing.paths))
+        merged = list(merged_deletes(table, files, positions, stored, flushing.paths))
     except BaseException:
         discard(table, flushing.paths)
         raise
@@ -122,10 +119,10 @@ def _past(
     if register is not None:
         register(table)
     with store.read() as connection:
-        positions = inlined_positions(connection, table, wanted)
-        versions = delete_file_versions(connection, table, wanted)
-        files = {f.id: f for f in read.data_files(connection, table, ids=positions.keys())}
-    return {m.data_file_id: m for m in merged_deletes(table, files, positions, versions, paths)}
+        positions = positions_of(connection, table, table.snapshot.id, wanted)
+        stored = deletes_of(connection, table, wanted)
+        files = {f.id: f for f in read.data_files(connection, table, ids=positions.keys() & wanted)}
+    return {m.data_file_id: m for m in merged_deletes(table, files, positions, stored, paths)}
 
 
 def _has_past(deletes: FileDeletes) -> bool:
@@ -191,8 +188,8 @@ def _why_left(history: InlinedHistory, table: TableVersion) -> str | None:
 def merged_deletes(
     table: TableVersion,
     files: Mapping[int, DataFile],
-    positions: Mapping[int, Mapping[int, int]],
-    versions: Mapping[int, Sequence[DeleteFileVersion]],
+    positions: Mapping[int, tuple[tuple[int, int], ...]],
+    stored: Mapping[int, tuple[FeedDeletes, ...]],
     paths: list[str],
 ) -> Iterator[MergedDeletes]:
     """Write one delete file for each data file with deleted positions in the catalog.
@@ -201,34 +198,17 @@ def merged_deletes(
     """
     directory = fresh_name(table)
     for number, file in files.items():
-        older = versions.get(number, ())
-        if not all(version.is_plain for version in older):
+        older = stored.get(number, ())
+        if any(one.file.format != "parquet" for one in older):
             continue
-        deaths = dict(positions[number])
-        for version in older:
-            for position, at in _deaths(version, table).items():
-                deaths[position] = min(deaths.get(position, at), at)
+        dead = FeedFile(file, None, older, positions[number])
+        deaths = first_deaths(dead, table.full_name)
         name = f"{directory}/{number}-delete.parquet"
         paths.append(name)
         made = write_deaths(table, name, file.path, deaths)
         made = replace(made, partial_max=max(deaths.values()))
-        replaced = tuple(version.id for version in older)
+        replaced = tuple(one.file.id for one in older if one.file.id is not None)
         yield MergedDeletes(number, deletes_seen(file), made, replaced)
-
-
-def _deaths(version: DeleteFileVersion, table: TableVersion) -> Mapping[int, int]:
-    """Return the snapshot in which each row of a delete file was deleted.
-
-    Raises CorruptLake if it does not have as many rows as the catalog says.
-    """
-    found = deaths_in(version.path, version.begin_snapshot)
-    if len(found) != version.count:
-        raise CorruptLake(
-            f"delete file {version.path} of {table.full_name} has {len(found)} rows, but the"
-            f" catalog says {version.count}; restore the file, or correct delete_count in"
-            " ducklake_delete_file"
-        )
-    return found
 
 
 def _shown(history: InlinedHistory) -> tuple[InlinedRows, dict[tuple[int, int], int]]:

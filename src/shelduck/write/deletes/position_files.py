@@ -189,20 +189,6 @@ def row_versions(path: str) -> list[tuple[int, int]]:
     return list(zip(ids, snapshots, strict=True))
 
 
-def deaths_in(path: str, begin_snapshot: int) -> dict[int, int]:
-    """Return the snapshot that deleted each position of a delete file.
-
-    If the file does not say, it is ``begin_snapshot`` for all positions. In a file that came from
-    another table, none counts before that.
-    """
-    found = read_columns(path, None, "delete file")
-    positions = found.column("pos").to_pylist()
-    if SNAPSHOT_COLUMN not in found.column_names:
-        return dict.fromkeys(positions, begin_snapshot)
-    died = (max(n, begin_snapshot) for n in found.column(SNAPSHOT_COLUMN).to_pylist())
-    return dict(zip(positions, died, strict=True))
-
-
 def write_deaths(
     table: TableVersion, name: str, data_file: str, deaths: Mapping[int, int]
 ) -> NewDeleteFile:
