@@ -19,7 +19,7 @@ from shelduck.engine.named_errors import SparkError, data_fault
 from shelduck.engine.session import DataFrame
 from shelduck.jobs.convert import told_of_expression
 from shelduck.lake.evolution.alter_plan import AlterPlan
-from shelduck.lake.preflight import MOST_TOLD, ColumnProof, Preflight, bounds_of
+from shelduck.lake.preflight import MOST_TOLD, ColumnProof, Preflight
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.files.data_file import InlinedRows, NameMapping
 from shelduck.model.files.resolve import is_own
@@ -120,8 +120,7 @@ class _Looking:
             _, files = files_unproven(connection, self.table, self.shadow.old.id, None)
             for file in files:
                 # Two rows of statistics contradict each other.
-                bounds = bounds_of(file, is_trusted=file.mapping_id is None)
-                if file.id not in self._files and bounds.is_empty:
+                if file.id not in self._files and file.bounds.is_empty:
                     self._empty.add(file.id)
                 elif file.id in self._files:
                     self._empty.discard(file.id)
@@ -177,7 +176,7 @@ class _Looking:
         Other writers may put values there that no row has.
         """
         file = self._files[number]
-        is_whole = file.partial_max is None and number not in self._dead
+        is_whole = file.bounds.is_whole and number not in self._dead
         return is_whole and file.mapping_id is None and is_own(self.table, file.place(self.table))
 
     def _failing_row(self, number: int) -> str | None:

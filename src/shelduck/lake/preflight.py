@@ -196,15 +196,6 @@ def preflight(unit: UnitOfWork, table: TableVersion, plan: AlterPlan) -> Preflig
     return Preflight(table, columns, len(columns) == len(plan.shadows) and not needs_more)
 
 
-def bounds_of(file: UnprovenFile, *, is_trusted: bool) -> FileBounds:
-    """Return the statistics of a file as a proof reads them."""
-    return FileBounds(
-        *(file.rows, file.values, file.nulls, file.low, file.high, file.nan),
-        is_whole=file.partial_max is None,
-        is_trusted=is_trusted,
-    )
-
-
 @dataclass
 class _Looking:
     """One look at the catalog for several columns."""
@@ -261,10 +252,9 @@ class _Looking:
         return column_versions(self.connection, self.table.id)
 
     def _bounds(self, file: UnprovenFile, fits: Fitting) -> FileBounds:
-        trusted = file.mapping_id is None
-        if trusted and fits.needs_own_bounds:
-            trusted = is_own(self.table, file.place(self.table))
-        return bounds_of(file, is_trusted=trusted)
+        if not (file.bounds.is_trusted and fits.needs_own_bounds):
+            return file.bounds
+        return file.bounds._replace(is_trusted=is_own(self.table, file.place(self.table)))
 
     def _rows(self, shadow: Shadow, fits: Fitting) -> tuple[int, int, list[str]]:
         """Return how many rows the catalog has, how many fit, and live values that do not."""

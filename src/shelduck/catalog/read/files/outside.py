@@ -12,6 +12,7 @@ from shelduck.catalog.read.queries import shown_or_broken, total
 from shelduck.catalog.read.views_and_macros import file_place
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
+from shelduck.model.shadows.proof import FileBounds
 from shelduck.model.tables.partition import BUCKET
 from shelduck.model.tables.schema import Field, FieldId
 from shelduck.model.tables.table_version import TableVersion
@@ -119,20 +120,14 @@ def bytes_of_large_files(connection: sa.Connection, table: TableVersion, least: 
 
 
 class UnprovenFile(NamedTuple):
-    """A file of a table with the statistics of one column, None for each that it lacks."""
+    """A file of a table with the statistics of one column; those of foreign files prove nothing."""
 
     id: int
     path: str
     is_relative: int | None
     mapping_id: int | None
-    partial_max: int | None
-    rows: int | None
-    values: int | None
-    nulls: int | None
-    low: str | None
-    high: str | None
-    nan: bool | None
     size: int | None
+    bounds: FileBounds
 
     def place(self, table: TableVersion) -> str:
         """Return the absolute path."""
@@ -156,8 +151,8 @@ def files_unproven(
     count = connection.execute(sa.select(sa.func.count()).where(*there)).scalar_one()
     asked = (
         *(_file.data_file_id, _file.path, _file.path_is_relative, _file.mapping_id),
-        *(_file.partial_max, _file.record_count, known.value_count, known.null_count),
-        *(known.min_value, known.max_value, known.contains_nan, _file.file_size_bytes),
+        *(_file.file_size_bytes, _file.partial_max, _file.record_count, known.value_count),
+        *(known.null_count, known.min_value, known.max_value, known.contains_nan),
     )
     query = sa.select(*map(unchecked, asked)).outerjoin_from(*_with_statistics(table, column))
     query = query.where(*there)
@@ -171,7 +166,11 @@ def files_unproven(
         is_within = sa.text(f"CASE WHEN {within} THEN {ordered} END")
         is_proven = sa.and_(_file.mapping_id.is_(None), known.value_count > 0, is_within)
         query = query.where(sa.case((is_proven, 0), else_=1) == 1)
-    return count, list(map(UnprovenFile._make, connection.execute(query)))
+    found = []
+    for number, path, is_relative, mapping, size, last, *told in connection.execute(query):
+        bounds = FileBounds(*told)._replace(is_whole=last is None, is_trusted=mapping is None)
+        found.append(UnprovenFile(number, path, is_relative, mapping, size, bounds))
+    return count, found
 
 
 def nulls_of(connection: sa.Connection, table: TableVersion, column: Field) -> int:
