@@ -266,13 +266,19 @@ def asked_number(request: Request, name: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """One upright bar: its place and size in percent; ``y`` is its upper edge."""
+class BarPart:
+    """One part of a bar that lies: its place and width in percent."""
 
     label: str
     value: int
     x: float
     width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar(BarPart):
+    """One upright bar: its place and size in percent; ``y`` is its upper edge."""
+
     y: float
     height: float
 
@@ -296,16 +302,6 @@ def bars(values: Sequence[tuple[str, int]], gap: float = 0.25) -> list[Bar]:
             )
         )
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class BarPart:
-    """One part of a bar that lies: its place and width in percent."""
-
-    label: str
-    value: int
-    x: float
-    width: float
 
 
 def parts(values: Sequence[tuple[str, int]]) -> list[BarPart]:

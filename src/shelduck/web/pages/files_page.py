@@ -28,7 +28,7 @@ from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion, why_not_written
 from shelduck.model.types.literals import bound
 from shelduck.text.ddl.sorting import sort_key
-from shelduck.web.site import Site, attempted, bars
+from shelduck.web.site import BarPart, Site, attempted, bars
 
 _KB, _MB, _GB = 10**3, 10**6, 10**9
 EDGES = (
@@ -101,15 +101,6 @@ def _overlap(connection: Connection, table: TableVersion) -> Overlap | None:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSpan:
-    """One file in the picture: from where to where its values go, in percent."""
-
-    x: float
-    width: float
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
 class Overlap:
     """Files with certain bounds of the key: how many, and how they overlap.
 
@@ -122,7 +113,7 @@ class Overlap:
     unknown: int
     deepest: int
     mean: float
-    spans: tuple[FileSpan, ...]
+    spans: tuple[BarPart, ...]
 
 
 def sort_column(table: TableVersion) -> Field | None:
@@ -164,7 +155,7 @@ def _bounds(field: Field, stats: ColumnStats) -> tuple[Any, Any] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _spans(known: list[tuple[Any, Any, int]]) -> tuple[FileSpan, ...]:
+def _spans(known: list[tuple[Any, Any, int]]) -> tuple[BarPart, ...]:
     """Return files by rank of their bounds, which exists for every type."""
     ranks = sorted({v for low, high, _ in known for v in (low, high)})
     width = max(1, len(ranks))
@@ -172,8 +163,7 @@ def _spans(known: list[tuple[Any, Any, int]]) -> tuple[FileSpan, ...]:
     spans = []
     for low, high, number in known[::step]:
         start, end = bisect_left(ranks, low), bisect_left(ranks, high)
-        x = round(100 * start / width, 4)
-        spans.append(
-            FileSpan(x, round(100 * (end + 1) / width - x, 4), f"file {number}: {low} to {high}")
-        )
+        x, last = round(100 * start / width, 4), 100 * (end + 1) / width
+        label = f"file {number}: {low} to {high}"
+        spans.append(BarPart(label, number, x, round(last - x, 4)))
     return tuple(spans)
