@@ -12,7 +12,7 @@ from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.change import altered
 from shelduck.model.changes.constraining import AddConstraint, DropConstraint
-from shelduck.model.changes.definition import Definition
+from shelduck.model.changes.definition import Definition, is_same_default
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.schema_change import (
     AddColumn,
@@ -48,7 +48,6 @@ from shelduck.model.tables.schema import (
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, Member, Struct, members_of, shared_parts
-from shelduck.model.types.literals import canonical_text
 
 Changes = tuple[TableChange, ...]
 _RESETS = (ResetPartitioning, ResetSorting)
@@ -321,7 +320,7 @@ class _Target:
         children = self._below(now, one.type, path, knows_ids=knows_ids)
         default = now.default
         shown = default if default is None or self.renders(default) else None
-        default = default if _same_default(now, shown, wanted) else wanted
+        default = default if is_same_default(now, shown, wanted) else wanted
         return replace(now, name=one.name, children=children, nullable=nullable, default=default)
 
     def _below(
@@ -340,15 +339,3 @@ class _Target:
                 below = self._below(part, one.type, (*path, one.name), knows_ids=knows_ids)
             found.append(replace(part, children=below))
         return tuple(found)
-
-
-def _same_default(field: Field, now: Default | None, wanted: Default | None) -> bool:
-    """Return whether two defaults of a field are the same value or the same expression."""
-    if now is None or wanted is None or isinstance(field.shape, Kind):
-        return now == wanted
-    if not (now.literal and wanted.literal):
-        return now == wanted
-    try:
-        return canonical_text(field.shape, now.text) == canonical_text(field.shape, wanted.text)
-    except InvalidRequest:
-        return now == wanted

@@ -8,7 +8,7 @@ from typing import Any
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.keys import Aggregation
-from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, Path, path_text
+from shelduck.model.tables.schema import NO_DEFAULT, Default, Field, Kind, Path, path_text
 from shelduck.model.tables.view import MacroVersion, ViewVersion
 from shelduck.model.text.names import quote_text
 from shelduck.model.types.data_types import DataType
@@ -109,6 +109,18 @@ class CommentViewColumns:
 
 
 MacroChange = CreateMacro | DropMacro
+
+
+def is_same_default(column: Field, one: Default | None, other: Default | None) -> bool:
+    """Return whether two defaults of a column are the same value or the same expression."""
+    if one is None or other is None or isinstance(column.shape, Kind):
+        return one == other
+    if not (one.literal and other.literal):
+        return one == other
+    try:
+        return canonical_text(column.shape, one.text) == canonical_text(column.shape, other.text)
+    except InvalidRequest:
+        return one == other
 
 
 def with_default(column: Field, default: Default | None, table: str) -> Field:

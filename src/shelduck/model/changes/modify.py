@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.changes.constraining import CONSTRAINT_CLAUSES, ConstraintChange
-from shelduck.model.changes.definition import Clause, Definition, Position, Weight
+from shelduck.model.changes.definition import Clause, Definition, Position, Weight, is_same_default
 from shelduck.model.changes.schema_change import (
     SCHEMA_CLAUSES,
     ChangeType,
@@ -29,9 +29,8 @@ from shelduck.model.tables.partition import (
     SetSorting,
 )
 from shelduck.model.tables.properties import PropertyChange, SetProperties, UnsetProperties
-from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema, path_text
+from shelduck.model.tables.schema import Field, FieldId, Schema, path_text
 from shelduck.model.types.data_types import DataType, Primitive, Struct, shared_parts, type_text
-from shelduck.model.types.literals import canonical_text
 
 _TEXT = Primitive("varchar")
 ArrangementChange = SetPartitioning | ResetPartitioning | SetSorting | ResetSorting
@@ -103,7 +102,7 @@ def _refuse_loss(change: ModifyColumn, old: Field, table: str) -> None:
             f"cannot change {here} from nullable to NOT NULL with MODIFY COLUMN; use ALTER COLUMN"
             f" {path_text(change.path)} SET NOT NULL, which checks the rows first"
         )
-    if not _is_same_default(change.default, old):
+    if not is_same_default(old, change.default, old.default):
         before = "no default" if old.default is None else f"the default {old.default}"
         raise InvalidRequest(
             f"cannot change the default of {here} with MODIFY COLUMN: it has {before}; repeat"
@@ -126,19 +125,6 @@ def _refuse_lost_fields(old: DataType, new: DataType, here: str) -> None:
     for one, other in shared_parts(old, new) or ():
         inside = f"{one.name} in" if isinstance(old, Struct) else f"{one.name}s of"
         _refuse_lost_fields(one.type, other.type, f"{inside} {here}")
-
-
-def _is_same_default(given: Default | None, old: Field) -> bool:
-    if given is None or old.default is None:
-        return given is old.default
-    if given == old.default:
-        return True
-    if not (given.literal and old.default.literal) or isinstance(old.shape, Kind):
-        return False
-    try:
-        return canonical_text(old.shape, given.text) == old.default.text
-    except InvalidRequest:
-        return False
 
 
 def _moves(change: OrderColumns, columns: Schema, table: str) -> list[SchemaChange]:
