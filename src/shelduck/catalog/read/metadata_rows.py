@@ -23,7 +23,7 @@ from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null, sum_of
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS, Entry, Verb, parse_entries
 from shelduck.model.files.fitted import InlinedBatch, batch_stats, fitted_batch
-from shelduck.model.tables.schema import Field, Path
+from shelduck.model.tables.schema import with_paths
 from shelduck.model.tables.table_version import Snapshot, TableVersion
 from shelduck.model.text.names import double_quoted, quote_name
 
@@ -299,12 +299,12 @@ def column_stats_rows(connection: sa.Connection, table: TableVersion) -> list[tu
     return [
         (
             ".".join(quote_name(p) for p in path),
-            number,
-            kind,
-            *_with_kept(counts.get(number, nothing), kept.get(number)),
-            *bounds.get(number, (None,) * 4),
+            *(leaf.id, str(leaf.type)),
+            *_with_kept(counts.get(leaf.id, nothing), kept.get(leaf.id)),
+            *bounds.get(leaf.id, (None,) * 4),
         )
-        for path, number, kind in _leaves(table)
+        for path, leaf in with_paths(table.columns)
+        if leaf.is_leaf
     ]
 
 
@@ -360,17 +360,6 @@ def _with_kept(counts: tuple[Any, ...], kept: tuple[int, int] | None) -> tuple[A
         return counts
     files, size, values, nulls = counts
     return (files, size, (values or 0) + kept[0], (nulls or 0) + kept[1])
-
-
-def _leaves(table: TableVersion) -> list[tuple[Path, int, str]]:
-    found: list[tuple[Path, int, str]] = []
-    pending: list[tuple[Path, Field]] = [((f.name,), f) for f in reversed(table.columns.fields)]
-    while pending:
-        path, field = pending.pop()
-        if field.is_leaf:
-            found.append((path, field.id, str(field.type)))
-        pending += [((*path, c.name), c) for c in reversed(field.children)]
-    return found
 
 
 def change_map(entries: list[Entry]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from shelduck.model.tables.constraints import constraints_of, shown_checks
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.partition import named_keys, parse_sort_key
 from shelduck.model.tables.properties import AnalyzedColumn, analyzed_columns, shown_properties
-from shelduck.model.tables.schema import Field, Path, Schema, path_text
+from shelduck.model.tables.schema import Field, Path, Schema, path_text, with_paths
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.names import quote_name, quote_text, schema_names
@@ -38,8 +38,10 @@ def table_rows(table: TableVersion, changes: TypeChanges | None = None) -> list[
     rows: list[Row] = [(f.name, field_type(f), table.comments.get(f.id)) for f in table.columns]
     found: dict[str, list[Row]] = {"Fields": _fields(table)} | sections(table)
     if changes is not None:
-        every = (one for top in table.columns for one in _details(top, ()))
-        found["Column Details"] = [(p, told, table.comments.get(f.id)) for f, p, told in every]
+        found["Column Details"] = [
+            (path_text(path), _details(field, path), table.comments.get(field.id))
+            for path, field in with_paths(table.columns)
+        ]
         found["Type Changes"] = [
             (path, _change_text(c), None) for path, some in changes.items() for c in some
         ]
@@ -272,27 +274,19 @@ def _numbered(word: str, texts: list[str]) -> list[Row]:
 
 def _fields(table: TableVersion) -> list[Row]:
     """Return the fields of columns that have comments, by path, with their types."""
-    columns = {f.id for f in table.columns}
-    if all(owner is None or owner in columns for owner in table.comments):
-        return []
-    nested = [one for top in table.columns for one in _details(top, ())[1:]]
     return [
-        (path, field_type(field), table.comments[field.id])
-        for field, path, _ in nested
-        if field.id in table.comments
+        (path_text(path), field_type(field), table.comments[field.id])
+        for path, field in with_paths(table.columns)
+        if len(path) > 1 and field.id in table.comments
     ]
 
 
-def _details(field: Field, above: Path) -> list[tuple[Field, str, str]]:
-    path = (*above, field.name)
+def _details(field: Field, path: Path) -> str:
     told = [f"id {field.id}", str(field.type)]
-    if not field.nullable and not above:
+    if not field.nullable and len(path) == 1:
         told.append("NOT NULL")
     if field.initial_default is not None:
         told.append(f"initial default {field.initial_default!r}")
     if field.default is not None:
         told.append(f"default {field.default.text!r}")
-    found = [(field, path_text(path), ", ".join(told))]
-    for child in field.children:
-        found += _details(child, path)
-    return found
+    return ", ".join(told)
