@@ -8,7 +8,7 @@ does not change the files and filters on them stay correct. If another id had th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ from shelduck.model.types.data_types import Primitive
 
 FIELD_ID = "parquet.field.id"
 _LINEAGE_FIELDS = {ROW_ID_COLUMN: ROW_ID_FIELD, SNAPSHOT_COLUMN: SNAPSHOT_FIELD}
+# Parquet's names of what is between a list or a map and its parts.
+_GROUPS: Mapping[object, tuple[str, ...]] = {Kind.LIST: ("list",), Kind.MAP: ("key_value",)}
 BatchFunction = Callable[[Iterator[Any]], Iterator[Any]]
 
 
@@ -94,17 +96,9 @@ class PhysicalSchema:
 
     def _collect(self, f: Field, path: tuple[str, ...], found: dict[tuple[str, ...], int]) -> None:
         found[path] = f.id
-        if f.shape is Kind.STRUCT:
-            below = [(c, (*path, self.names[c.id])) for c in f.children]
-        elif f.shape is Kind.LIST:
-            below = [(f.children[0], (*path, "list", "element"))]
-        else:
-            below = [
-                (c, (*path, "key_value", part))
-                for c, part in zip(f.children, ("key", "value"), strict=bool(f.children))
-            ]
-        for child, child_path in below:
-            self._collect(child, child_path, found)
+        for child in f.children:
+            name = self.names[child.id] if f.shape is Kind.STRUCT else child.name
+            self._collect(child, (*path, *_GROUPS.get(f.shape, ()), name), found)
 
 
 def physical_schema(table: TableVersion, lineage: Sequence[str] = ()) -> PhysicalSchema:

@@ -56,7 +56,6 @@ TABLE_KEY = "shelduck.table"
 ENGINE = "Shelduck"
 Action = dict[str, Any]
 _OF_WRITERS = {FEATURE, INVARIANTS, CHECKS, GENERATES, NUMBERS}
-_PATHS = {Kind.LIST: ("element",), Kind.MAP: ("key", "value")}
 
 
 def published(location: str, table: TableVersion) -> State | None:
@@ -391,9 +390,9 @@ def _leaves_of(f: Field, path: tuple[str, ...]) -> Iterator[tuple[Field, tuple[s
     """Yield the leaves below a field with their path, except those inside structs."""
     if f.is_leaf:
         yield f, path
-    elif isinstance(f.shape, Kind) and f.shape is not Kind.STRUCT:
-        for child, name in zip(f.children, _PATHS[f.shape], strict=True):
-            yield from _leaves_of(child, (*path, name))
+    elif f.shape is not Kind.STRUCT:
+        for child in f.children:
+            yield from _leaves_of(child, (*path, child.name))
 
 
 def _type(f: Field, found: DeltaSurvey) -> str | Action:
