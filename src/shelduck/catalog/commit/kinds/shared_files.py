@@ -166,11 +166,9 @@ def _share(draft: Draft, table: TableId, change: ShareFiles, twins: dict[int, Tw
             )
             if draft.connection.execute(is_there).first() is not None:
                 made = replace(known, since=draft.id, block=block)
-    draft.end(tables.tag, object_id=[twin], key=[TWIN])
-    draft.begin(tag_rows(twin, {TWIN: STORED_TWIN.write(made)}))
+    _mark_twin(draft, twin, made)
     twins[twin] = made
     _reserve(draft, table, block)
-    draft.has_stats_change = True
 
 
 def _go_on_with(draft: Draft, source: TableVersion, table: TableId) -> None:
