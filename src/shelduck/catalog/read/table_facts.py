@@ -209,14 +209,10 @@ def deleted_from(connection: sa.Connection, table: TableId) -> set[int]:
     """Return the data files some of whose rows a snapshot does not show; three statements."""
     query = sa.select(_delete.data_file_id).where(_delete.table_id == table).distinct()
     found = set(connection.execute(query).scalars())
-    return found | set(_inlined(connection, table))
-
-
-def _inlined(connection: sa.Connection, table: TableId) -> dict[int, int]:
     name = inlined_delete_table(table)
-    if not present_tables(connection, [name]):
-        return {}
-    return {row[0]: row[1] for row in connection.execute(queries.inlined_delete_counts(name))}
+    if present_tables(connection, [name]):
+        found.update(row.file_id for row in connection.execute(queries.inlined_delete_counts(name)))
+    return found
 
 
 def _of_ids(of: Format, known: sa.Table, *names: str) -> sa.Select[Any]:
