@@ -58,6 +58,10 @@ def property_changes(
         yield UnsetProperties(gone)
 
 
+# Parts whose comments no type says.
+_PARTS = ("element", "key", "value")
+
+
 @dataclass(frozen=True, slots=True)
 class _Clauses:
     old: TableVersion
@@ -95,8 +99,11 @@ class _Clauses:
                     self.new.comments.get(made.id),
                     None if is_last else place,
                 )
-                below = with_paths(made.children, path)
+                below = list(with_paths(made.children, path))
                 yield from (SetDefault(p, f.default) for p, f in below if f.default is not None)
+                parts = (pair for pair in below if pair[0][-1] in _PARTS)
+                known = self.new.comments
+                yield from (SetComment(p, known[f.id]) for p, f in parts if f.id in known)
             place = Position(made.name)
         if [n for n in was if n in now] != stay:
             names = tuple(f.name for f in new)

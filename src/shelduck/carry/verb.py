@@ -10,7 +10,7 @@ from typing import Literal
 from shelduck import clock
 from shelduck.carry.carrying import Carrying, Flow, Step
 from shelduck.carry.flow import FlowText, paths_in, source_of
-from shelduck.errors import Conflict, InvalidRequest, NotFound
+from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
 from shelduck.lake.lookup import LakeHandle, TellsOfSpark, streams_into, version_at
 from shelduck.lake.results import TableName, table_name
 from shelduck.lake.spark_options import StreamOptions
@@ -158,7 +158,12 @@ def _require_sink(carrying: Carrying) -> None:
     try:
         sink = version_at(carrying.state, carrying.sink, None, None)
     except NotFound:
-        carrying.make_sink(source)
+        try:
+            carrying.make_sink(source)
+        except AlreadyExists:
+            # Of two that begin at once, one makes it; but it could be a view.
+            if not UnitOfWork(carrying.state).workspace.has_table(carrying.sink):
+                raise
         return
     above, waiting = {source.uuid}, [source.uuid]
     # Only a source that follows another table needs the others.

@@ -174,6 +174,25 @@ def test_comments_and_defaults_of_new_fields_are_those_of_the_file(nested, tmp_p
     assert "n.a SET DEFAULT 5, ALTER COLUMN n.a COMMENT 'of a'" in text_of(nested, tmp_path)
 
 
+def test_elements_keys_and_values_have_comments(lake, tmp_path):
+    lake.drop_table("t")
+    lake.create_table("c", {"l": "ARRAY<INT>", "m": "MAP<STRING, STRUCT<x: INT>>"})
+    paths = ("l.element", "m.key", "m.value", "m.value.x")
+    lake.table("c").alter(*(shelduck.set_comment(path, f"of {path}") for path in paths))
+    text = text_of(lake, tmp_path)
+    assert lake.plan({"c": text}).is_empty
+    text = text.replace("of l.element", "other").replace("\n);", ",\n  n ARRAY<INT>\n);")
+    text = text.replace("ALTER COLUMN m.key COMMENT 'of m.key', ", "")
+    text = f"{text}ALTER TABLE main.c ALTER COLUMN n.element COMMENT 'new';\n"
+
+    plan = lake.plan({"c": text})
+
+    for told in ("n.element IS 'new'", "l.element IS 'other'", "m.key IS NULL"):
+        assert f"COMMENT ON COLUMN {told}" in str(plan)
+    plan.apply()
+    assert lake.plan({"c": text}).is_empty
+
+
 def test_names_are_exchanged_with_what_belongs_to_them(lake, tmp_path):
     text = text_of(lake, tmp_path)
     text = text.replace("  name STRING DEFAULT 'x'", "  n STRING DEFAULT 'y'")

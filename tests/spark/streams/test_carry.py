@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import shelduck
-from shelduck import InvalidRequest, NotFound, Unsupported
+from shelduck import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.carry import carrying
 from tests.support.lakes import rows
 from tests.support.oracle import DuckDBOracle
@@ -284,6 +284,21 @@ def test_of_two_at_once_each_row_comes_once(source):
         thread.join()
     assert not failed
     assert seen(lake, "b") == seen(lake, "a")
+
+
+def test_of_two_that_begin_at_once_one_makes_the_sink(source, monkeypatch):
+    made = carrying.Carrying.make_sink
+
+    def twice(one, version):
+        made(one, version)
+        made(one, version)
+
+    monkeypatch.setattr(carrying.Carrying, "make_sink", twice)
+    source.stream("a").to("b")
+    assert seen(source, "b") == seen(source, "a")
+    source.sql("CREATE VIEW c AS SELECT 1 AS one")
+    with pytest.raises(AlreadyExists, match="view"):
+        source.stream("a").to("c")
 
 
 class Killed(BaseException):

@@ -334,6 +334,7 @@ class _Target:
         found = []
         for part, (held, one) in zip(now.children, pairs, strict=True):
             below = part.children
+            self._comments[part.id] = self.matching.file.comments.get((*path, one.name))
             # Fields of keys cannot be dropped or added one by one: keys could become equal.
             if one.name != "key" or held.type == one.type:
                 below = self._below(part, one.type, (*path, one.name), knows_ids=knows_ids)

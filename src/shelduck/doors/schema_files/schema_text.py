@@ -115,8 +115,9 @@ def _table(
         comments |= {c.path: c.comment for c in changes if isinstance(c, SetComment)}
     paths = [list(_declared(c.type, (c.name,))) for c in created.columns]
     known = {path for of_column in paths for path in of_column}
+    parts = {path for c in created.columns for path in _parts(c.type, (c.name,))}
     for path in (*defaults, *comments):
-        if path not in known or len(path) == 1:
+        if path not in (parts if path in comments else known) or len(path) == 1:
             raise InvalidRequest(
                 f"{path_text(path)!r} is not a struct field; declare the default and the comment of"
                 " a column in CREATE TABLE"
@@ -138,6 +139,13 @@ def _fields(kind: DataType, path: Path) -> Iterator[Path]:
     inside = _declared if isinstance(kind, Struct) else _fields
     for part in members_of(kind):
         yield from inside(part.type, (*path, part.name))
+
+
+def _parts(kind: DataType, path: Path) -> Iterator[Path]:
+    """Yield the path of each part of a type, also of elements, keys and values."""
+    for part in members_of(kind):
+        yield (*path, part.name)
+        yield from _parts(part.type, (*path, part.name))
 
 
 def _told(
