@@ -8,6 +8,7 @@ import java.io.UnsupportedEncodingException;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.net.URLDecoder;
+import java.net.URLEncoder;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -279,7 +280,6 @@ public class ReportedWriters extends OutputWriterFactory {
     /** These two are also in {@code partition_keys.py}. */
     private static final String MARK = "\u0001";
     private static final String PERCENT = "~";
-    private static final String HEX = "0123456789ABCDEF";
     private static final String PARQUET = ".parquet";
 
     private final String[] names;
@@ -334,25 +334,12 @@ public class ReportedWriters extends OutputWriterFactory {
       try {
         String value = text.startsWith(MARK)
             ? URLDecoder.decode(text.substring(1).replace(PERCENT, "%"), "UTF-8") : text;
-        return quoted(value.getBytes("UTF-8"));
+        // Java encodes texts of forms, in which these characters have other forms.
+        return URLEncoder.encode(value, "UTF-8")
+            .replace("+", "%20").replace("*", "%2A").replace("%7E", "~");
       } catch (UnsupportedEncodingException never) {
         throw new IllegalStateException(never);
       }
-    }
-
-    private static String quoted(byte[] bytes) {
-      StringBuilder text = new StringBuilder();
-      for (byte each : bytes) {
-        int b = each & 0xFF;
-        boolean plain = (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || (b >= '0' && b <= '9')
-            || b == '_' || b == '.' || b == '-' || b == '~';
-        if (plain) {
-          text.append((char) b);
-        } else {
-          text.append('%').append(HEX.charAt(b >> 4)).append(HEX.charAt(b & 15));
-        }
-      }
-      return text.toString();
     }
   }
 }
