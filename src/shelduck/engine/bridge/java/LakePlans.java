@@ -20,13 +20,12 @@ import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedInlineTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.catalog.TemporaryViewRelation;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases$;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -50,6 +49,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
+import scala.Tuple8;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
@@ -106,30 +106,23 @@ public final class LakePlans {
   public String equalColumns(Dataset joined) {
     StringBuilder text = new StringBuilder();
     LogicalPlan plan = joined.queryExecution().analyzed();
-    if (plan instanceof Join && ((Join) plan).condition().isDefined()) {
-      addEqual((Join) plan, (Expression) ((Join) plan).condition().get(), text);
+    Option keys = plan instanceof Join
+        ? ExtractEquiJoinKeys$.MODULE$.unapply((Join) plan) : Option.empty();
+    if (keys.isEmpty()) {
+      return "";
     }
-    return text.toString();
-  }
-
-  private static void addEqual(Join join, Expression condition, StringBuilder text) {
-    if (condition instanceof And) {
-      addEqual(join, ((And) condition).left(), text);
-      addEqual(join, ((And) condition).right(), text);
-    } else if (condition instanceof EqualTo) {
-      Expression one = ((EqualTo) condition).left();
-      Expression other = ((EqualTo) condition).right();
-      boolean turned = !(one instanceof Attribute) || !join.left().outputSet().contains((Attribute) one);
-      Expression left = turned ? other : one;
-      Expression right = turned ? one : other;
+    Seq lefts = (Seq) ((Tuple8) keys.get())._2();
+    Seq rights = (Seq) ((Tuple8) keys.get())._3();
+    for (int i = 0; i < lefts.size(); i++) {
+      Expression left = (Expression) lefts.apply(i);
+      Expression right = (Expression) rights.apply(i);
       if (left instanceof Attribute && right instanceof Attribute
-          && join.left().outputSet().contains((Attribute) left)
-          && join.right().outputSet().contains((Attribute) right)
           && left.dataType().equals(right.dataType())) {
-        String[] names = {((Attribute) left).name(), ((Attribute) right).name()};
-        text.append(TextRows.encoded(names)).append('\n');
+        text.append(TextRows.encoded(((Attribute) left).name(), ((Attribute) right).name()))
+            .append('\n');
       }
     }
+    return text.toString();
   }
 
   /**

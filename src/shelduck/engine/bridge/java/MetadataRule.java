@@ -22,7 +22,9 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.DataType;
+import scala.PartialFunction;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 import shelduck.bridge.planner.MetadataValue;
 import shelduck.bridge.plans.LakeRows;
 import shelduck.bridge.plans.LakeRule;
@@ -158,25 +160,15 @@ public class MetadataRule extends LakeRule {
       known.put(calls.get(i), new Literal(total, type));
     }
     Seq expressions = aggregate.aggregateExpressions();
+    PartialFunction found = CollectionConverters.asScala(known);
     Object[] values = new Object[expressions.size()];
     for (int i = 0; i < values.length; i++) {
-      values[i] = replaced((Expression) expressions.apply(i), known).eval(null);
+      TreeNode value = ((Expression) expressions.apply(i)).transform(found);
+      values[i] = ((Expression) value).eval(null);
     }
     ArrayList rows = new ArrayList();
     rows.add(new GenericInternalRow(values));
     return LakeRows.relation(aggregate.output(), rows);
-  }
-
-  private static Expression replaced(Expression expression, HashMap known) {
-    if (expression instanceof AggregateExpression) {
-      return (Expression) known.get(expression);
-    }
-    ArrayList children = new ArrayList();
-    for (Expression each : ScalaSeq.list(expression.children())) {
-      children.add(replaced(each, known));
-    }
-    return children.isEmpty()
-        ? expression : (Expression) expression.withNewChildren(ScalaSeq.of(children));
   }
 
   /**

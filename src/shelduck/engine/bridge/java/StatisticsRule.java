@@ -1,8 +1,5 @@
 package shelduck.bridge;
 
-import java.util.ArrayList;
-import java.util.List;
-import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.optimizer.CostBasedJoinReorder$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -13,6 +10,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.immutable.Seq;
 import shelduck.bridge.planner.KnownFiles;
 import shelduck.bridge.plans.LakeRows;
 import shelduck.bridge.plans.LakeRule;
@@ -69,23 +67,14 @@ public class StatisticsRule extends LakeRule {
   }
 
   private static LogicalPlan smaller(Filter filter, LogicalRelation files, LakeFileIndex index) {
-    ArrayList conditions = new ArrayList();
-    addConditions(filter.condition(), conditions);
+    Seq<Expression> conditions =
+        CostBasedJoinReorder$.MODULE$.splitConjunctivePredicates(filter.condition());
     try {
-      LogicalPlan known = KnownFiles.ofSize(files, index.sizeInBytes(ScalaSeq.of(conditions)));
+      LogicalPlan known = KnownFiles.ofSize(files, index.sizeInBytes(conditions));
       return (LogicalPlan) filter.withNewChildren(ScalaSeq.items(known));
     } catch (IllegalArgumentException failed) {
       // The query itself says what is wrong.
       return filter;
-    }
-  }
-
-  private static void addConditions(Expression condition, List found) {
-    if (condition instanceof And) {
-      addConditions(((And) condition).left(), found);
-      addConditions(((And) condition).right(), found);
-    } else {
-      found.add(condition);
     }
   }
 

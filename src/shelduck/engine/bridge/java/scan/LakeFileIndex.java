@@ -430,23 +430,11 @@ public class LakeFileIndex implements FileIndex {
     return constants;
   }
 
-  public Option metadataOpsTimeNs() {
-    return Option.empty();
-  }
-
-  public boolean isTimeTravel() {
-    return false;
-  }
-
   /** Drops the qualifier of every column, so that {@code t.x} can only mean field x of struct t. */
   private static final class BareNames extends AbstractFunction1 {
     public Object apply(Object node) {
-      if (!(node instanceof AttributeReference)) {
-        return null;
-      }
-      AttributeReference column = (AttributeReference) node;
-      return new AttributeReference(column.name(), column.dataType(), column.nullable(),
-          column.metadata(), column.exprId(), ScalaSeq.items());
+      return node instanceof AttributeReference
+          ? ((AttributeReference) node).withQualifier(ScalaSeq.items()) : null;
     }
   }
 

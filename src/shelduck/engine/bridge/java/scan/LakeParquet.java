@@ -2,6 +2,7 @@ package shelduck.bridge.scan;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.mapred.JobConf;
 import org.apache.hadoop.mapreduce.Job;
@@ -83,11 +84,8 @@ public class LakeParquet extends ParquetFileFormat {
     } catch (ClassNotFoundException error) {
       return Option.empty();
     }
-    ArrayList types = new ArrayList();
-    for (int i = required.length() + partition.length(); i > 0; i--) {
-      types.add(kept);
-    }
-    return Option.apply(ScalaSeq.of(types));
+    int count = required.length() + partition.length();
+    return Option.apply(ScalaSeq.of(Collections.nCopies(count, kept)));
   }
 
   /**
