@@ -17,14 +17,13 @@ import org.apache.spark.util.SerializableConfiguration;
 import org.roaringbitmap.longlong.LongIterator;
 import org.roaringbitmap.longlong.Roaring64NavigableMap;
 import scala.collection.AbstractIterator;
-import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 import shelduck.bridge.plans.ScalaSeq;
 
 /**
- * Opens one file in an executor: through {@link KeptRows} if it has deletes; otherwise unchanged,
- * or not at all if only deleted rows are wanted.
+ * Opens one file in an executor, through {@link KeptRows}; not at all if it has no deletes and only
+ * deleted rows are wanted.
  */
 public class ReadKept extends AbstractFunction1 implements Serializable {
   private final ReadWhole untouched;
@@ -56,63 +55,23 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
 
   public Object apply(Object opened) {
     PartitionedFile file = (PartitionedFile) opened;
-    InternalRow constants = file.partitionValues();
-    if (constants.isNullAt(deletes) && constants.isNullAt(deletes + 2)) {
-      return undeleted(file);
-    }
-    Roaring64NavigableMap deleted = DeletedPositions.of(constants, deletes,
+    Roaring64NavigableMap deleted = DeletedPositions.of(file.partitionValues(), deletes,
         ReadWhole.known(file, LakeFileIndex.ROWS), ReadWhole.known(file, LakeFileIndex.DEAD),
         ReadWhole.key(file, LakeFileIndex.DELETES_KEY), table,
         ((SerializableConfiguration) conf.value()).value());
-    if (deleted.isEmpty()) {
-      return undeleted(file);
+    boolean isWhole = deleted.isEmpty();
+    if (isWhole && wantsDeleted) {
+      return CollectionConverters.asScala(Collections.emptyIterator());
     }
     boolean isHidden = untouched != withPosition;
-    if (counts || (isHidden && untouched.readsAllOf(file))) {
+    if (isWhole || counts || (isHidden && untouched.readsAllOf(file))) {
       ReadWhole.CheckedRows all = (ReadWhole.CheckedRows) untouched.apply(file);
-      int counted = KeptRows.COUNTED;
-      return new KeptRows(all, types, counted, all.first(), false, deleted, wantsDeleted);
+      // Of a file without deletes, nobody asks where its rows are.
+      long first = isWhole ? 0L : all.first();
+      return new KeptRows(all, types, KeptRows.COUNTED, first, false, deleted, wantsDeleted);
     }
-    Iterator rows = (Iterator) withPosition.apply(file);
+    ReadWhole.CheckedRows rows = (ReadWhole.CheckedRows) withPosition.apply(file);
     return new KeptRows(rows, types, position, 0L, isHidden, deleted, wantsDeleted);
-  }
-
-  private Object undeleted(PartitionedFile file) {
-    return wantsDeleted
-        ? CollectionConverters.asScala(Collections.emptyIterator())
-        : new WholeBatches((Iterator) untouched.apply(file));
-  }
-
-  /** The batches of a file without deletes, in the vectors that a scan of other files has. */
-  private static final class WholeBatches extends AbstractIterator implements Closeable {
-    private final Iterator all;
-
-    WholeBatches(Iterator all) {
-      this.all = all;
-    }
-
-    public boolean hasNext() {
-      return all.hasNext();
-    }
-
-    public Object next() {
-      Object read = all.next();
-      if (!(read instanceof ColumnarBatch)) {
-        return read;
-      }
-      ColumnarBatch batch = (ColumnarBatch) read;
-      ColumnVector[] columns = new ColumnVector[batch.numCols()];
-      for (int c = 0; c < columns.length; c++) {
-        columns[c] = new KeptVector(batch.column(c), null, batch.numRows());
-      }
-      return new ColumnarBatch(columns, batch.numRows());
-    }
-
-    public void close() throws IOException {
-      if (all instanceof Closeable) {
-        ((Closeable) all).close();
-      }
-    }
   }
 
   /**
@@ -122,7 +81,7 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
   public static class KeptRows extends AbstractIterator implements Closeable {
     /** In place of a position: every row of the file comes, so rows are counted. */
     public static final int COUNTED = -1;
-    private final Iterator all;
+    private final ReadWhole.CheckedRows all;
     private final DataType[] types;
     private final int position;
     private final boolean hidePosition;
@@ -137,8 +96,8 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
      * {@code position} is the column of the row index, hidden if only this class asked for it; rows that
      * are counted begin at {@code first}.
      */
-    public KeptRows(Iterator all, DataType[] types, int position, long first, boolean hidePosition,
-        Roaring64NavigableMap deleted, boolean wantsDeleted) {
+    public KeptRows(ReadWhole.CheckedRows all, DataType[] types, int position, long first,
+        boolean hidePosition, Roaring64NavigableMap deleted, boolean wantsDeleted) {
       this.all = all;
       this.types = types;
       this.position = position;
@@ -166,9 +125,7 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     }
 
     public void close() throws IOException {
-      if (all instanceof Closeable) {
-        ((Closeable) all).close();
-      }
+      all.close();
     }
 
     /** The first deleted position that is not before {@code row}; rows must come in file order. */
