@@ -138,10 +138,6 @@ public class KnownFiles extends LogicalRelation {
     return other instanceof KnownFiles && super.equals(other);
   }
 
-  public int hashCode() {
-    return super.hashCode();
-  }
-
   /** Rows of a lake that the plan itself has, whose values are counted. */
   public static class KnownRows extends LocalRelation {
     private final Statistics known;
@@ -217,10 +213,6 @@ public class KnownFiles extends LogicalRelation {
 
     public boolean equals(Object other) {
       return other instanceof KnownRows && super.equals(other);
-    }
-
-    public int hashCode() {
-      return super.hashCode();
     }
   }
 
@@ -328,10 +320,6 @@ public class KnownFiles extends LogicalRelation {
 
     public boolean equals(Object other) {
       return other instanceof KnownParts && super.equals(other);
-    }
-
-    public int hashCode() {
-      return super.hashCode();
     }
   }
 }

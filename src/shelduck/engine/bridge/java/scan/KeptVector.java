@@ -39,8 +39,6 @@ public class KeptVector extends ColumnVector {
 
   public void close() {}
 
-  public void closeIfFreeable() {}
-
   public boolean hasNull() {
     return hasNull;
   }

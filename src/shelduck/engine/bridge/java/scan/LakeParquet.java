@@ -153,7 +153,8 @@ public class LakeParquet extends ParquetFileFormat {
     return !told.isEmpty() && ((String) told.get()).equals("true");
   }
 
-  private static DataType[] types(StructType wanted, StructType partition) {
+  /** The types of the columns that are read, then those of the constants. */
+  static DataType[] types(StructType wanted, StructType partition) {
     DataType[] types = new DataType[wanted.length() + partition.length()];
     for (int i = 0; i < types.length; i++) {
       int constant = i - wanted.length();

@@ -149,15 +149,10 @@ public class ReadDictionaries extends AbstractFunction1 implements Serializable 
 
     public Function1 buildReaderWithPartitionValues(SparkSession session, StructType data,
         StructType partition, StructType required, Seq pushed, Map options, Configuration conf) {
-      ArrayList types = new ArrayList();
-      types.add(data.fields()[0].dataType());
-      for (int i = 0; i < partition.length(); i++) {
-        types.add(partition.fields()[i].dataType());
-      }
       if (required.length() != 1) {
         throw new IllegalArgumentException("a scan of dictionaries reads one column");
       }
-      return new ReadDictionaries((DataType[]) types.toArray(new DataType[types.size()]),
+      return new ReadDictionaries(LakeParquet.types(required, partition),
           Integer.parseInt((String) options.get(OPTION).get()),
           LakeParquet.table(options), LakeParquet.shared(session, conf));
     }

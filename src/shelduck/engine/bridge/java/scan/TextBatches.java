@@ -106,10 +106,6 @@ public final class TextBatches {
       first = row;
     }
 
-    public int numNulls() {
-      return 0;
-    }
-
     public long getLong(int i) {
       return first + i;
     }
