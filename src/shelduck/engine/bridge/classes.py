@@ -46,7 +46,7 @@ _PACKAGES = {
     " ReadKept SafeFilters LakeParquet ReadDictionaries",
     "source": "LakeProvider",
     "catalog": "ViewTable LatestView LakeWrite LakeTable LakeView",
-    "statements": "LakeAnswer LakeCommand LakeScript LakeParser Changes WritesByPlan",
+    "statements": "LakeAnswer LakeCommand Changes LakeScript LakeParser WritesByPlan",
     "planner": "MetadataValue RollupChain RollupMeasures KnownFiles LakeFilesStrategy",
     "": "LakePlans LakeCatalog Shelduck MetadataRule LocalRule RollupRule StatisticsRule",
 }

@@ -138,7 +138,7 @@ public final class LakePlans {
         String name = ((String[]) names.get(i))[0];
         LogicalPlan plan = ((Dataset) frames.get(i)).queryExecution().commandExecuted();
         catalog.createTempView(name, new TemporaryViewRelation(
-            ViewTable.of(new TableIdentifier(name), plan.schema(), ANALYZED, null),
+            ViewTable.of(new TableIdentifier(name), plan.schema(), ANALYZED, null, null),
             Option.apply(plan)), false);
       }
       return session.sql(text);

@@ -111,7 +111,7 @@ public class LatestView extends TemporaryViewRelation {
       ArrayList<String> kept = new ArrayList<String>();
       CatalogCall.addAll(kept, others);
       return ViewTable.of(
-          about.identifier(), about.schema(), (String[]) kept.toArray(new String[0]), null);
+          about.identifier(), about.schema(), (String[]) kept.toArray(new String[0]), null, null);
     }
   }
 

@@ -23,16 +23,8 @@ public final class ViewTable {
 
   /**
    * {@code properties} are names and values in turns, without those whose value is null;
-   * {@code text} may be null.
-   */
-  public static CatalogTable of(TableIdentifier name, StructType schema, String[] properties,
-      String text) throws Exception {
-    return of(name, schema, properties, text, null);
-  }
-
-  /**
-   * {@code whole} are the parts of the name as messages and columns have it, where Spark knows such
-   * names: else it takes every view for one of its own catalog.
+   * {@code text} may be null. {@code whole} are the parts of the name as messages and columns have
+   * it, where Spark knows such names: else it takes every view for one of its own catalog.
    */
   public static CatalogTable of(TableIdentifier name, StructType schema, String[] properties,
       String text, Seq whole) throws Exception {

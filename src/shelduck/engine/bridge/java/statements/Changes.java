@@ -53,7 +53,8 @@ final class Changes {
         : end.toString();
   }
 
-  private static Object part(Object of, String name) {
+  /** A part of what only some versions of Spark have a class of. */
+  static Object part(Object of, String name) {
     try {
       return of.getClass().getMethod(name, new Class[0]).invoke(of, new Object[0]);
     } catch (ReflectiveOperationException error) {

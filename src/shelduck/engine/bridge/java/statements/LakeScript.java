@@ -67,7 +67,7 @@ public final class LakeScript {
     private Object withHandlers(LogicalPlan made, LogicalPlan before) {
       ArrayList handlers = new ArrayList();
       for (Object handler : ScalaSeq.list(handlers(before))) {
-        handlers.add(copied(handler, 1, apply(call(handler, "body"))));
+        handlers.add(copied(handler, 1, apply(Changes.part(handler, "body"))));
       }
       Object whole = copied(before, 0, ((Product) made).productElement(0));
       return copied(whole, 3, ScalaSeq.of(handlers));
@@ -103,22 +103,14 @@ public final class LakeScript {
 
   private static void collectHandlers(LogicalPlan plan, List found) {
     for (Object handler : ScalaSeq.list(handlers(plan))) {
-      collect((LogicalPlan) call(handler, "body"), found);
+      collect((LogicalPlan) Changes.part(handler, "body"), found);
     }
   }
 
+  /** Older versions of Spark have none. */
   private static Seq handlers(LogicalPlan plan) {
     boolean has = plan.getClass().getSimpleName().equals("CompoundBody");
-    return has ? (Seq) call(plan, "handlers") : ScalaSeq.items();
-  }
-
-  /** Older versions of Spark have no handlers. */
-  private static Object call(Object of, String method) {
-    try {
-      return of.getClass().getMethod(method, new Class[0]).invoke(of, new Object[0]);
-    } catch (ReflectiveOperationException error) {
-      throw new IllegalStateException(error);
-    }
+    return has ? (Seq) Changes.part(plan, "handlers") : ScalaSeq.items();
   }
 
   private static Object copied(Object of, int at, Object part) {

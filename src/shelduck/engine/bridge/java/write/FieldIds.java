@@ -43,7 +43,7 @@ public final class FieldIds {
   private List fields(GroupType group, List path) {
     ArrayList fields = new ArrayList();
     for (int i = 0; i < group.getFieldCount(); i++) {
-      fields.add(field(group.getType(i), below(path, group.getType(i))));
+      fields.add(field(group.getType(i), below(path, group.getType(i).getName())));
     }
     return fields;
   }
@@ -55,9 +55,10 @@ public final class FieldIds {
     return id == null ? result : result.withId(id.intValue());
   }
 
-  private static List below(List path, Type type) {
+  /** The path of a field inside of the one at {@code path}. */
+  static List below(List path, String name) {
     ArrayList longer = new ArrayList(path);
-    longer.add(type.getName());
+    longer.add(name);
     return longer;
   }
 
@@ -73,7 +74,7 @@ public final class FieldIds {
   private void check(GroupType group, List parent, HashSet unused) {
     for (int i = 0; i < group.getFieldCount(); i++) {
       Type type = group.getType(i);
-      List path = below(parent, type);
+      List path = below(parent, type.getName());
       boolean hasId = ids.containsKey(path);
       boolean needsNone = type.isRepetition(Type.Repetition.REPEATED) || isVariant(group);
       if (!hasId && !needsNone) {

@@ -75,7 +75,7 @@ public final class HeldValues {
     ArrayList places = new ArrayList();
     ArrayList parts = new ArrayList();
     for (int i = 0; i < fields.length; i++) {
-      List below = below(path, fields[i].name());
+      List below = FieldIds.below(path, fields[i].name());
       HeldValues part =
           moved.contains(ids.id(below)) ? null : part(fields[i].dataType(), below, ids, moved);
       if (part != null) {
@@ -109,23 +109,18 @@ public final class HeldValues {
     }
     if (type instanceof ArrayType) {
       DataType element = ((ArrayType) type).elementType();
-      HeldValues part = part(element, below(below(path, "list"), "element"), ids, moved);
+      List items = FieldIds.below(path, "list");
+      HeldValues part = part(element, FieldIds.below(items, "element"), ids, moved);
       return part == null ? null : new HeldValues(LIST, null, 0, null, new HeldValues[] {part});
     }
     if (type instanceof MapType) {
-      List pairs = below(path, "key_value");
-      HeldValues key = part(((MapType) type).keyType(), below(pairs, "key"), ids, moved);
-      HeldValues value = part(((MapType) type).valueType(), below(pairs, "value"), ids, moved);
+      List pairs = FieldIds.below(path, "key_value");
+      HeldValues key = part(((MapType) type).keyType(), FieldIds.below(pairs, "key"), ids, moved);
+      HeldValues value = part(((MapType) type).valueType(), FieldIds.below(pairs, "value"), ids, moved);
       return key == null && value == null
           ? null : new HeldValues(MAP, null, 0, null, new HeldValues[] {key, value});
     }
     return null;
-  }
-
-  private static List below(List path, String name) {
-    ArrayList longer = new ArrayList(path);
-    longer.add(name);
-    return longer;
   }
 
   /** Fails for the first value of a row that other readers do not hold. */
