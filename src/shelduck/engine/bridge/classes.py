@@ -42,12 +42,12 @@ _PACKAGES = {
     "plans": "ScalaSeq NodeChange LakeStrategies LakeRows LakeRule",
     "write": "BucketHash FieldIds HeldValues ChangeWriter ComposedFile CopyingWriter PlainView"
     " UnboundStream SealedFiles ReportedWriters",
-    "scan": "DamagedLake LakeFileIndex KeptVector TextBatches OpenedFile ReadWhole DeletedPositions"
-    " ReadKept SafeFilters LakeParquet ReadDictionaries",
+    "scan": "DamagedLake MetadataValue LakeFileIndex KeptVector TextBatches OpenedFile ReadWhole"
+    " DeletedPositions ReadKept SafeFilters LakeParquet ReadDictionaries",
     "source": "LakeProvider",
     "catalog": "ViewTable LatestView LakeWrite LakeTable LakeView",
     "statements": "LakeAnswer LakeCommand Changes LakeScript LakeParser WritesByPlan",
-    "planner": "MetadataValue RollupChain RollupMeasures KnownFiles LakeFilesStrategy",
+    "planner": "RollupChain RollupMeasures KnownFiles LakeFilesStrategy",
     "": "LakePlans LakeCatalog Shelduck MetadataRule LocalRule RollupRule StatisticsRule",
 }
 _FOLDERS = {name: folder for folder, names in _PACKAGES.items() for name in names.split()}
@@ -260,8 +260,7 @@ class PlannerRule(NamedTuple):
 
 RULES = {
     "MetadataRule": PlannerRule(
-        (_SHARED, "MetadataValue", "MetadataRule"),
-        "COUNT, MIN and MAX of whole files read the files",
+        (_SHARED, "MetadataRule"), "COUNT, MIN and MAX of whole files read the files"
     ),
     "LocalRule": PlannerRule(
         (_SHARED, "LocalRule"), "jobs group and sort the few rows of a catalog"
@@ -271,7 +270,7 @@ RULES = {
         "no query is answered from a rollup",
     ),
     "StatisticsRule": PlannerRule(
-        (_SHARED, "MetadataValue", "KnownFiles", "StatisticsRule"),
+        (_SHARED, "KnownFiles", "StatisticsRule"),
         "the cost-based optimizer knows only how large tables are",
     ),
     "LakeFilesStrategy": PlannerRule(

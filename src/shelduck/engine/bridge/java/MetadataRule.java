@@ -25,12 +25,12 @@ import org.apache.spark.sql.types.DataType;
 import scala.PartialFunction;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
-import shelduck.bridge.planner.MetadataValue;
 import shelduck.bridge.plans.LakeRows;
 import shelduck.bridge.plans.LakeRule;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.TextRows;
 import shelduck.bridge.scan.LakeFileIndex;
+import shelduck.bridge.scan.MetadataValue;
 
 /**
  * Answers COUNT, MIN and MAX of whole files from the catalog, of all or of those that filters choose:

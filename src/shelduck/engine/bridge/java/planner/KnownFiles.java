@@ -29,6 +29,7 @@ import scala.collection.immutable.Seq;
 import scala.math.BigInt;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.scan.LakeFileIndex;
+import shelduck.bridge.scan.MetadataValue;
 
 /** Files of a lake of which the optimizer knows how many rows they have, and what is in their columns. */
 public class KnownFiles extends LogicalRelation {

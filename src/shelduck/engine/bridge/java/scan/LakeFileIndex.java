@@ -31,14 +31,8 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
-import org.apache.spark.sql.types.BooleanType;
-import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DateType;
-import org.apache.spark.sql.types.IntegerType;
-import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.MapType;
-import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -370,28 +364,13 @@ public class LakeFileIndex implements FileIndex {
   }
 
   private static Object value(String text, DataType type) {
-    if (type instanceof LongType) {
-      return Long.valueOf(text);
-    }
-    if (type instanceof IntegerType || type instanceof DateType) {
-      return Integer.valueOf(text);
-    }
-    if (type instanceof ShortType) {
-      return Short.valueOf(text);
-    }
-    if (type instanceof ByteType) {
-      return Byte.valueOf(text);
-    }
-    if (type instanceof BooleanType) {
-      return Boolean.valueOf(text);
-    }
     if (type instanceof BinaryType) {
       return Base64.getDecoder().decode(text);
     }
     if (type instanceof StringType) {
       return UTF8String.fromString(text);
     }
-    throw new IllegalStateException("no constant can be of type " + type.sql());
+    return MetadataValue.of(text, type);
   }
 
   /** Path(String) takes every character as it is: nothing is decoded and no pattern is expanded. */

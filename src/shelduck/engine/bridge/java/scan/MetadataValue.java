@@ -1,4 +1,4 @@
-package shelduck.bridge.planner;
+package shelduck.bridge.scan;
 
 import java.math.BigDecimal;
 import org.apache.spark.sql.types.BooleanType;
@@ -15,7 +15,7 @@ import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 
-/** Values of MIN and MAX: as texts of the catalog, and as Catalyst has and compares them. */
+/** Constants of files and values of MIN and MAX: as texts, and as Catalyst has and compares them. */
 public final class MetadataValue {
   private MetadataValue() {}
 
