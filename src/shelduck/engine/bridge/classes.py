@@ -39,7 +39,7 @@ PACKAGE = "shelduck.bridge"
 # `LakePlans`, which uses all.
 _PACKAGES = {
     "python": "TextRows FromPython Sidecar CatalogCall",
-    "plans": "ScalaSeq NodeChange LakeStrategies LakeRows LakeRule",
+    "plans": "ScalaSeq HiddenField NodeChange LakeStrategies LakeRows LakeRule",
     "write": "BucketHash FieldIds HeldValues ChangeWriter ComposedFile CopyingWriter PlainView"
     " UnboundStream SealedFiles ReportedWriters",
     "scan": "DamagedLake MetadataValue LakeFileIndex KeptVector TextBatches OpenedFile ReadWhole"

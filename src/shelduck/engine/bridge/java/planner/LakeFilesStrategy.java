@@ -28,6 +28,7 @@ import scala.collection.immutable.Map$;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import shelduck.bridge.plans.HiddenField;
 import shelduck.bridge.plans.LakeRule;
 import shelduck.bridge.plans.LakeStrategies;
 import shelduck.bridge.plans.ScalaSeq;
@@ -256,8 +257,7 @@ public class LakeFilesStrategy extends SparkStrategy {
 
       private static void give(Seq<FilePartition> partitions, PriorityQueue<Share> shares) {
         try {
-          Field files = FilePartition.class.getDeclaredField("files");
-          files.setAccessible(true);
+          Field files = HiddenField.of(FilePartition.class, "files");
           for (FilePartition partition : ScalaSeq.list(partitions)) {
             files.set(partition, ((Share) shares.poll()).files.toArray(new PartitionedFile[0]));
           }

@@ -1,7 +1,6 @@
 package shelduck.bridge.scan;
 
 import java.io.IOException;
-import java.lang.reflect.Field;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -15,6 +14,7 @@ import org.apache.parquet.io.InputFile;
 import org.apache.parquet.schema.MessageType;
 import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
+import shelduck.bridge.plans.HiddenField;
 import shelduck.bridge.write.SealedFiles;
 
 /**
@@ -33,8 +33,8 @@ public final class OpenedFile {
   /** Whether batches of this Spark's reader show the footer. */
   public static boolean isShown() {
     try {
-      found(RecordReaderIterator.class, "rowReader");
-      Class groups = found(VectorizedParquetRecordReader.class, "reader").getType();
+      HiddenField.of(RecordReaderIterator.class, "rowReader");
+      Class groups = HiddenField.of(VectorizedParquetRecordReader.class, "reader").getType();
       return groups.getSimpleName().equals("ParquetRowGroupReader");
     } catch (NoSuchFieldException other) {
       return false;
@@ -44,7 +44,7 @@ public final class OpenedFile {
   /** Null if the rows do not show the footer. */
   public static OpenedFile of(Object rows, String what) {
     try {
-      Object reader = field(field(field(rows, "rowReader"), "reader"), "reader");
+      Object reader = HiddenField.value(rows, "rowReader", "reader", "reader");
       return new OpenedFile(((ParquetFileReader) reader).getFooter(), what);
     } catch (ReflectiveOperationException other) {
       return null;
@@ -91,22 +91,5 @@ public final class OpenedFile {
       throw DamagedLake.error(what + " has other columns than it had when it joined the table, so it"
           + " is a file of another table, or is damaged" + DamagedLake.RESTORE);
     }
-  }
-
-  private static Object field(Object owner, String name) throws ReflectiveOperationException {
-    return found(owner == null ? null : owner.getClass(), name).get(owner);
-  }
-
-  private static Field found(Class owner, String name) throws NoSuchFieldException {
-    for (Class kind = owner; kind != null; kind = kind.getSuperclass()) {
-      try {
-        Field found = kind.getDeclaredField(name);
-        found.setAccessible(true);
-        return found;
-      } catch (NoSuchFieldException other) {
-        continue;
-      }
-    }
-    throw new NoSuchFieldException(name);
   }
 }

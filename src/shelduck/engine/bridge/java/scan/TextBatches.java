@@ -17,6 +17,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import shelduck.bridge.plans.HiddenField;
 import shelduck.bridge.plans.ScalaSeq;
 
 /**
@@ -131,9 +132,7 @@ public final class TextBatches {
     /** Null in a Spark that names it otherwise: then texts are made for each row. */
     private static Field field(Class owner) {
       try {
-        Field found = owner.getDeclaredField("dictionary");
-        found.setAccessible(true);
-        return found;
+        return HiddenField.of(owner, "dictionary");
       } catch (NoSuchFieldException other) {
         return null;
       }

@@ -43,6 +43,7 @@ import scala.runtime.AbstractFunction1;
 import shelduck.bridge.catalog.LakeTable;
 import shelduck.bridge.catalog.LakeView;
 import shelduck.bridge.catalog.LakeWrite;
+import shelduck.bridge.plans.HiddenField;
 import shelduck.bridge.plans.LakeStrategies;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
@@ -101,21 +102,11 @@ public final class WritesByPlan extends Rule {
   /** An analyzer keeps the rules with which its session began, each kind in a field. */
   private static void add(Analyzer analyzer, String kind, Rule rule) {
     try {
-      Field rules = field(analyzer.getClass(), kind);
-      rules.setAccessible(true);
+      Field rules = HiddenField.of(analyzer.getClass(), kind);
       rules.set(analyzer, ScalaSeq.including((Seq) rules.get(analyzer), rule));
-    } catch (IllegalAccessException error) {
+    } catch (ReflectiveOperationException error) {
       Platform.throwException(error);
     }
-  }
-
-  private static Field field(Class owner, String name) {
-    for (Field each : owner.getDeclaredFields()) {
-      if (each.getName().equals(name)) {
-        return each;
-      }
-    }
-    return field(owner.getSuperclass(), name);
   }
 
   /** Plans of writes are whole commands: nothing is above them. */

@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.io.UnsupportedEncodingException;
-import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
@@ -35,6 +34,7 @@ import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.CollectionAccumulator;
 import org.apache.spark.util.TaskFailureListener;
+import shelduck.bridge.plans.HiddenField;
 import shelduck.bridge.python.TextRows;
 
 /** Makes a {@link ReportedWriter} for each file, whose name no other file of the write has. */
@@ -170,7 +170,8 @@ public class ReportedWriters extends OutputWriterFactory {
         return ((CopyingWriter) writer).size();
       }
       try {
-        Object file = field(field(field(writer, "recordWriter"), "internalWriter"), "parquetFileWriter");
+        Object file = HiddenField.value(
+            writer, "recordWriter", "internalWriter", "parquetFileWriter");
         return ((ParquetFileWriter) file).getPos();
       } catch (ReflectiveOperationException other) {
         Path place = new Path(path);
@@ -185,7 +186,7 @@ public class ReportedWriters extends OutputWriterFactory {
         if (writer instanceof CopyingWriter) {
           found = ((CopyingWriter) writer).footer();
         } else {
-          Object internal = field(field(writer, "recordWriter"), "internalWriter");
+          Object internal = HiddenField.value(writer, "recordWriter", "internalWriter");
           Method method = internal.getClass().getDeclaredMethod("getFooter", new Class[0]);
           method.setAccessible(true);
           found = (ParquetMetadata) method.invoke(internal, new Object[0]);
@@ -201,12 +202,6 @@ public class ReportedWriters extends OutputWriterFactory {
       } catch (IOException other) {
         return "";
       }
-    }
-
-    private static Object field(Object owner, String name) throws ReflectiveOperationException {
-      Field found = owner.getClass().getDeclaredField(name);
-      found.setAccessible(true);
-      return found.get(owner);
     }
   }
 
