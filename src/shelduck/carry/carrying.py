@@ -30,8 +30,7 @@ from shelduck.model.changes.job import successors
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.records import BEFORE_FIRST, Batch
 from shelduck.model.changes.schema_change import ChangeType, SetNullable
-from shelduck.model.changes.stream import StreamPosition
-from shelduck.model.tables.following import Following, followings, with_following
+from shelduck.model.changes.stream import Following, StreamPosition, followings, with_following
 from shelduck.model.tables.schema import Field, FieldId, Path, path_text
 from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.objects.catalog_verbs import CatalogVerbs

@@ -16,7 +16,7 @@ from shelduck.lake.results import TableName, table_name
 from shelduck.lake.spark_options import StreamOptions
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
-from shelduck.model.tables.following import Following
+from shelduck.model.changes.stream import Following
 from shelduck.model.tables.properties import FOLLOWS
 from shelduck.model.tables.schema import path_text
 from shelduck.model.tables.table_version import TableVersion

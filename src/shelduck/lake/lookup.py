@@ -38,10 +38,10 @@ from shelduck.lake.unit import UnitOfWork, view_of
 from shelduck.model.changes.change import AlterTable
 from shelduck.model.changes.job import Job, successors
 from shelduck.model.changes.staged_rows import StagedRows
+from shelduck.model.changes.stream import Following, followings
 from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.constraints import CONSTRAINTS, constraints_of
-from shelduck.model.tables.following import Following, followings
 from shelduck.model.tables.properties import FOLLOWS
 from shelduck.model.tables.schema import Field, FieldId, path_text
 from shelduck.model.tables.table_version import TableVersion

@@ -1,4 +1,4 @@
-"""How far a streaming query has read a table, and where its next batch ends.
+"""How far a streaming query has read a table, where its next batch ends, and who follows it.
 
 A position is a snapshot and a row id, not a number of files: compaction may merge the files of a
 snapshot, but rows keep their snapshots and their ids.
@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 
 from shelduck.model.changes.change import DELETES, INSERTS, Entry, Verb
 from shelduck.model.files.data_file import ROW_ID_FIELD, DataFile, text_digest
-from shelduck.model.tables.schema import Field, TableId
+from shelduck.model.tables.properties import FOLLOWS
+from shelduck.model.tables.schema import Field, Path, TableId
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.stored import Stored, record
+from shelduck.model.text.names import split_name
+from shelduck.model.text.stored import Stored, each, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +146,59 @@ def misfit(then: TableVersion, now: TableVersion) -> Field | None:
         if known is not None and known.type != field.type:
             return field
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Following:
+    """A stream that carries rows of a source, and what becomes of its columns, into a table.
+
+    ``query`` is the name of the stream; ``sink`` and ``source`` are the UUIDs of both tables, and
+    ``table`` is what the source was called in the lake whose files are at ``lake``. ``text`` is
+    what the stream computes, and ``names`` are the fields of the source, by id, as that text names
+    them. ``pairs`` has a part of the stream's rows and the id of the field that it fills. All up to
+    the snapshot ``passed`` of the source has been looked at; the number of the stream's newest
+    batch may be higher.
+    """
+
+    query: str
+    sink: str
+    source: str
+    lake: str
+    table: str
+    passed: int
+    text: str = ""
+    names: tuple[tuple[int, str], ...] = ()
+    pairs: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def paths(self) -> dict[int, Path]:
+        """The paths of ``names``."""
+        return {number: split_name(text) for number, text in self.names}
+
+
+@dataclass(frozen=True, slots=True)
+class _Follows:
+    streams: tuple[Following, ...] = ()
+
+
+_STORED: Stored[_Follows] = Stored(
+    "streams", record(_Follows, streams=each(record(Following), by="query"))
+)
+
+
+def followings(properties: Mapping[str, str], uuid: str, table: str) -> tuple[Following, ...]:
+    """Return the streams into the table of this UUID; CorruptLake for a broken tag.
+
+    Those of a table that another one was made from are not its own.
+    """
+    text = properties.get(FOLLOWS)
+    found = () if text is None else _STORED.read(text, table).streams
+    return tuple(one for one in found if one.sink == uuid)
+
+
+def with_following(properties: Mapping[str, str], one: Following, table: str) -> dict[str, str]:
+    """Return the properties of a table with what is known of one of its streams."""
+    known = followings(properties, one.sink, table)
+    others = [other for other in known if other.query != one.query]
+    text = _STORED.write(_Follows((*others, one)), properties.get(FOLLOWS))
+    return {**properties, FOLLOWS: text}
