@@ -116,6 +116,7 @@ def test_what_goes(spark, lake, alter):
         ("updateColumnDefaultValue", strings(spark, "id"), "7"),
     )
     alter(
+        ("updateColumnComment", strings(spark, "s"), None),
         ("removeProperty", "owner.team"),
         ("removeProperty", "unknown"),
         ("deleteColumn", strings(spark, "name"), False),
@@ -125,6 +126,8 @@ def test_what_goes(spark, lake, alter):
     assert spark.table("lake.main.t").columns == ["id", "s"]
     spark.sql("INSERT INTO lake.main.t (s) VALUES (NULL)")
     assert sorted(rows(spark.sql("SELECT id FROM lake.main.t"))) == [(1,), (7,)]
+    alter(("updateColumnDefaultValue", strings(spark, "id"), ""))
+    assert "DEFAULT" not in lake.sql("SHOW CREATE TABLE t").collect()[0][0]
     with pytest.raises(shelduck.NotFound, match="nothing"):
         alter(("deleteColumn", strings(spark, "nothing"), False))
 

@@ -353,7 +353,7 @@ _SET = {
 def _clause(change: str) -> str:
     """Return a `TableChange` of Spark, as `LakeCatalog` tells it, as a clause of ALTER TABLE."""
     [[kind, *more]] = field_rows(f"{change}\n")
-    told = by_name(more)
+    told = {"newComment": "", "newDefaultValue": "", **by_name(more)}
     for key in told.keys() & {"comment", "newComment", "property", "value"}:
         told[key] = quote_text(told[key])
     if kind == "SetProperty" and told["property"] == quote_text("comment"):
