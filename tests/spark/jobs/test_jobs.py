@@ -350,9 +350,9 @@ def test_another_process_goes_on_where_one_died(copied, monkeypatch, spark):
     assert job.state is JobState.RUNNING
     assert len(landed) == 1
 
-    def counts(self, table, before, parts):
+    def counts(self, table, before, whole, parts):
         landed.extend(parts)
-        return real(self, table, before, parts)
+        return real(self, table, before, whole, parts)
 
     monkeypatch.setattr(Lots, "_land", counts)
     [again] = lake.jobs()
