@@ -268,8 +268,8 @@ class ShapeVerbs(TableHandle, in_parts=True):
         if plan.change is not None:
             told = [
                 f"table {sink.full_name} follows: the next batch of its stream brings the change"
-                for sink, one in streams_into(view)
-                if one.source == table.uuid and plan.change.changed
+                for sink, one in (streams_into(view) if plan.change.changed else ())
+                if one.source == table.uuid
             ]
             plan = replace(plan, views=(*self._views_after(view, plan.change).told, *told))
         return with_cost(self._state, table, plan)

@@ -22,7 +22,7 @@ from shelduck.model.changes.schema_change import (
 from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.partition import ResetPartitioning, ResetSorting
 from shelduck.model.tables.properties import SetProperties, UnsetProperties, shown_properties
-from shelduck.model.tables.schema import Field, FieldId, Path, with_paths
+from shelduck.model.tables.schema import Field, FieldId, Kind, Path, with_paths
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import type_text
@@ -58,10 +58,6 @@ def property_changes(
         yield UnsetProperties(gone)
 
 
-# Parts whose comments no type says.
-_PARTS = ("element", "key", "value")
-
-
 @dataclass(frozen=True, slots=True)
 class _Clauses:
     old: TableVersion
@@ -81,6 +77,7 @@ class _Clauses:
         self, above: Path, old: Sequence[Field], new: Sequence[Field]
     ) -> Iterator[TableChange]:
         """Yield what became of sibling fields."""
+        known = self.new.comments
         was, now = {self._now(f.id): f for f in old}, {f.id: f for f in new}
         yield from (DropColumn((*above, f.name)) for n, f in was.items() if n not in now)
         stay = [n for n in now if n in was]
@@ -95,15 +92,16 @@ class _Clauses:
             else:
                 is_last = not stay or list(now).index(number) > list(now).index(stay[-1])
                 yield AddColumn(
-                    *(path, made.commented(self.new.comments), made.default, made.nullable),
-                    self.new.comments.get(made.id),
+                    *(path, made.commented(known), made.default, made.nullable),
+                    known.get(made.id),
                     None if is_last else place,
                 )
                 below = list(with_paths(made.children, path))
                 yield from (SetDefault(p, f.default) for p, f in below if f.default is not None)
-                parts = (pair for pair in below if pair[0][-1] in _PARTS)
-                known = self.new.comments
-                yield from (SetComment(p, known[f.id]) for p, f in parts if f.id in known)
+                # A type says the comments of its fields, but not of its elements, keys and values.
+                inside = (f for f in made.walk() if f.shape is not Kind.STRUCT)
+                parts = {child.id for f in inside for child in f.children} & known.keys()
+                yield from (SetComment(p, known[f.id]) for p, f in below if f.id in parts)
             place = Position(made.name)
         if [n for n in was if n in now] != stay:
             names = tuple(f.name for f in new)

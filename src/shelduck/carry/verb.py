@@ -14,7 +14,6 @@ from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
 from shelduck.lake.lookup import LakeHandle, TellsOfSpark, streams_into, version_at
 from shelduck.lake.results import TableName, table_name
 from shelduck.lake.spark_options import StreamOptions
-from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
 from shelduck.model.changes.stream import Following
 from shelduck.model.tables.properties import FOLLOWS
@@ -180,8 +179,8 @@ def _require_sink(carrying: Carrying) -> None:
         )
 
 
-def _tables(state: LakeState) -> Iterator[TableVersion]:
-    workspace = UnitOfWork(state).workspace
+def _tables(unit: UnitOfWork) -> Iterator[TableVersion]:
+    workspace = unit.workspace
     for schema in workspace.schemas():
         for name in workspace.table_names(schema):
             yield workspace.table(TableName(schema.name, name))
@@ -232,11 +231,12 @@ class CarryVerbs(LakeHandle, in_parts=True):
         Args:
             table: Only what this table follows; by default, what each table of the lake does.
         """
-        by_uuid = {one.uuid: one for one in _tables(self._state)}
+        unit = UnitOfWork(self._state)
+        by_uuid = {one.uuid: one for one in _tables(unit)}
         wanted = None if table is None else version_at(self._state, self._name(table), None, None)
         return tuple(
             line
-            for sink, one in streams_into(UnitOfWork(self._state))
+            for sink, one in streams_into(unit)
             if wanted is None or sink.uuid == wanted.uuid
             for line in _lines(sink, one, by_uuid.get(one.source))
         )

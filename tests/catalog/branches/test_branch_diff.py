@@ -87,7 +87,7 @@ def test_names_that_are_exchanged_come_before_what_is_told_of_the_columns(lake, 
     [table] = branch().tables
     first = ("RENAME COLUMN id TO v", "RENAME COLUMN v TO id")
     assert table.clauses == (*first, *clauses[2:])
-    # What is told leads there.
+    # These clauses make the same columns on another branch.
     lake.create_branch("c")
     lake.execute(table.sql.replace("main.t", "c.t"))
     assert lake.branch_diff("c").tables[0].clauses == table.clauses

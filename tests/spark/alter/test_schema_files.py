@@ -319,6 +319,11 @@ WRONG = {
         "CREATE TABLE t (id BIGINT); ALTER TABLE t ALTER COLUMN id COMMENT 'x'",
         "'id' is not a struct field",
     ),
+    "a default of an element that has a comment": (
+        """CREATE TABLE t (l ARRAY<INT>);
+        ALTER TABLE t ALTER COLUMN l.element SET DEFAULT 5, ALTER COLUMN l.element COMMENT 'x'""",
+        "'l.element' is not a struct field",
+    ),
     "a change": (
         "CREATE TABLE t (id BIGINT); ALTER TABLE t DROP COLUMN name",
         "a.sql: 'ALTER TABLE t DROP COLUMN name' declares nothing; behind CREATE TABLE are rollups",

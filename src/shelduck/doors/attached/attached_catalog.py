@@ -172,9 +172,8 @@ class AttachedLake:
                 workspace = view_of(self.state, None).workspace
                 if not workspace.has_table(self._name(namespace, name)):
                     return []
-                keys = self._schema(self._table(namespace, name))[1:]
                 table = workspace.table(self._name(namespace, name))
-                return [(key,) for key in keys] or _clustered(table)
+                return [(key,) for key in _keys(table)] or _clustered(table)
             case "exists":
                 return [("yes",)] if self._exists(namespace, name) else []
             case "drop":
@@ -279,10 +278,7 @@ class AttachedLake:
     def _schema(self, table: Table) -> tuple[str, ...]:
         """Return the columns as those of a table to write to, and the names of partition keys."""
         found = view_of(self.state, None).workspace.table(table.name)
-        keys = [
-            k for k in named_keys(found.partition, found.columns) if k.transform.kind == IDENTITY
-        ]
-        return (write_schema(found.columns).json(), *(k.column for k in keys))
+        return (write_schema(found.columns).json(), *_keys(found))
 
     def _table(self, namespace: str, name: str) -> Table:
         return Table(self.state, self._name(namespace, name))
@@ -333,6 +329,12 @@ _REFUSED = {
 _SPARKS = ("comment", "owner", "provider", "is_managed_location", "table_type")
 
 
+def _keys(table: TableVersion) -> list[str]:
+    """Return the columns whose values are partition keys."""
+    keys = named_keys(table.partition, table.columns)
+    return [key.column for key in keys if key.transform.kind == IDENTITY]
+
+
 def _clustered(table: TableVersion) -> Rows:
     """Return the columns that sort a table's files, behind an empty text, if CLUSTER BY can."""
     keys = [parse_sort_key(text) for text in table.sort]
@@ -345,7 +347,6 @@ _SET = {
     "UpdateColumnType": "TYPE {newDataType}",
     "UpdateColumnPosition": "{position}",
     "UpdateColumnComment": "COMMENT {newComment}",
-    "UpdateColumnDefaultValue": "SET DEFAULT {newDefaultValue}",
 }
 """What ALTER COLUMN sets for a `TableChange` of Spark."""
 
@@ -353,7 +354,7 @@ _SET = {
 def _clause(change: str) -> str:
     """Return a `TableChange` of Spark, as `LakeCatalog` tells it, as a clause of ALTER TABLE."""
     [[kind, *more]] = field_rows(f"{change}\n")
-    told = {"newComment": "", "newDefaultValue": "", **by_name(more)}
+    told = {"newComment": "", **by_name(more)}
     for key in told.keys() & {"comment", "newComment", "property", "value"}:
         told[key] = quote_text(told[key])
     if kind == "SetProperty" and told["property"] == quote_text("comment"):
@@ -379,8 +380,11 @@ def _clause(change: str) -> str:
         case "UpdateColumnNullability":
             word = "DROP" if told["nullable"] == "true" else "SET"
             return f"ALTER COLUMN {column} {word} NOT NULL"
-        case "UpdateColumnDefaultValue" if not told["newDefaultValue"]:
-            return f"ALTER COLUMN {column} DROP DEFAULT"
+        case "UpdateColumnDefaultValue":
+            default = told.get("newDefaultValue")
+            return (
+                f"ALTER COLUMN {column} {f'SET DEFAULT {default}' if default else 'DROP DEFAULT'}"
+            )
         case _ if kind in _SET:
             return f"ALTER COLUMN {column} {_SET[kind].format_map(told)}"
     raise Unsupported(f"a lake has no {kind}; use ALTER TABLE")

@@ -114,14 +114,16 @@ def _table(
         defaults |= {c.path: c.default for c in changes if isinstance(c, SetDefault)}
         comments |= {c.path: c.comment for c in changes if isinstance(c, SetComment)}
     paths = [list(_declared(c.type, (c.name,))) for c in created.columns]
-    known = {path for of_column in paths for path in of_column}
+    fields = {path for of_column in paths for path in of_column[1:]}
     parts = {path for c in created.columns for path in _parts(c.type, (c.name,))}
-    for path in (*defaults, *comments):
-        if path not in (parts if path in comments else known) or len(path) == 1:
-            raise InvalidRequest(
-                f"{path_text(path)!r} is not a struct field; declare the default and the comment of"
-                " a column in CREATE TABLE"
-            )
+    for path in (
+        *(p for p in defaults if p not in fields),
+        *(p for p in comments if p not in parts),
+    ):
+        raise InvalidRequest(
+            f"{path_text(path)!r} is not a struct field; declare the default and the comment of"
+            " a column in CREATE TABLE"
+        )
     ids = {path: int(value) for path, value in _told(text, _ID, paths)}
     older = {path: split_name(value)[0] for path, value in _told(text, _WAS, paths)}
     return TableFile(

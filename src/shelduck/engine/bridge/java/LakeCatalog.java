@@ -238,13 +238,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Fun
    * nothing else tells them apart.
    */
   private static boolean isSaved() {
-    for (StackTraceElement call : Thread.currentThread().getStackTrace()) {
-      boolean isWriter = call.getClassName().endsWith(".DataFrameWriter");
-      if (isWriter && call.getMethodName().startsWith("saveAsTable")) {
-        return true;
-      }
-    }
-    return false;
+    return CatalogCall.isFor(".DataFrameWriter.saveAsTable");
   }
 
   private LakeTable staged(String how, Identifier table, StructType schema,

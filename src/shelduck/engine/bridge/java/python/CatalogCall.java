@@ -121,10 +121,10 @@ public final class CatalogCall {
     return answer.subList(1, answer.size());
   }
 
-  /** Whether a class whose name begins so has called. */
-  public static boolean isFor(String classes) {
+  /** Whether a method has called that has this in its name, which begins with that of its class. */
+  public static boolean isFor(String name) {
     for (StackTraceElement call : Thread.currentThread().getStackTrace()) {
-      if (call.getClassName().startsWith(classes)) {
+      if ((call.getClassName() + "." + call.getMethodName()).contains(name)) {
         return true;
       }
     }
