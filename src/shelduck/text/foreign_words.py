@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
 from shelduck.errors import InvalidRequest
-from shelduck.text.tokens.lexer import Token, TokenKind, name_of
+from shelduck.text.tokens.lexer import Token, TokenKind, dotted_names, name_of
 
 _TABLE = "CREATE [OR REPLACE] [EXTERNAL] TABLE [IF NOT EXISTS] <name>"
 _ALTER = "ALTER TABLE [IF EXISTS] <name>"
@@ -241,13 +242,7 @@ def _behind(tokens: Sequence[Token], word: str) -> int:
 
 
 def _name(tokens: Sequence[Token], at: int) -> tuple[str, ...] | None:
-    parts: list[str] = []
-    while tokens[at].may_name and tokens[at].kind is not TokenKind.END:
-        try:
-            parts.append(name_of(tokens[at]))
-        except InvalidRequest:
-            return None
-        if tokens[at + 1].key != ".":
-            return tuple(parts)
-        at += 2
+    if tokens[at].may_name:
+        with suppress(InvalidRequest):
+            return tuple(map(name_of, dotted_names(tokens, at)))
     return None

@@ -10,7 +10,8 @@ from typing import Any
 from shelduck.doors.sql.parse import pieces
 from shelduck.errors import Unsupported
 from shelduck.model.text.names import quote_text
-from shelduck.text.tokens.lexer import Token, TokenKind, edited, tokenize
+from shelduck.text.tokens.cursor import Cursor
+from shelduck.text.tokens.lexer import Token, TokenKind, closing, edited, listed_parts, tokenize
 from shelduck.text.tokens.parameters import with_parameters
 
 Evaluate = Callable[[str], Sequence[Any]]
@@ -89,8 +90,7 @@ class Immediate:
         if not self.using:
             return text
         values = evaluate(self.using)
-        items = _items(tokenize(self.using))
-        aliases = [_alias(item) for item in items]
+        aliases = [_alias(item) for item in listed_parts(tokenize(self.using)[:-1])]
         if all(aliases):
             return with_parameters(text, dict(zip(aliases, values, strict=True)))
         return with_parameters(text, list(values))
@@ -99,8 +99,7 @@ class Immediate:
 def immediate_in(text: str) -> Immediate:
     """Return what EXECUTE IMMEDIATE runs."""
     tokens = tokenize(text)
-    into = _at_top(tokens, "INTO")
-    using = _at_top(tokens, "USING")
+    into, using = (Cursor(text, tokens).at_top(word, 0) for word in ("INTO", "USING"))
     end = tokens[-1].start
     first = min((tokens[n].start for n in (into, using) if n is not None), default=end)
     given = "" if using is None else text[tokens[using].end : end].strip()
@@ -122,43 +121,13 @@ def with_names(text: str, evaluate: Evaluate) -> str:
         if token.key != "IDENTIFIER" or tokens[n + 1].key != "(":
             continue
         inside = tokens[n + 2]
-        closing = _closing(tokens, n + 1)
+        last = closing(tokens, n + 1)
         is_plain = inside.kind is TokenKind.STRING or inside.key in (":", "?")
-        if closing is None or (is_plain and closing <= n + 3 + (inside.key == ":")):
+        if last is None or (is_plain and last <= n + 3 + (inside.key == ":")):
             continue
-        start, end = inside.start, tokens[closing].start
+        start, end = inside.start, tokens[last].start
         edits.append((start, end, quote_text(str(evaluate(text[start:end])[0]))))
     return edited(text, edits)
-
-
-def _at_top(tokens: Sequence[Token], word: str) -> int | None:
-    depth = 0
-    for n, token in enumerate(tokens):
-        depth += (token.key in ("(", "[", "{")) - (token.key in (")", "]", "}"))
-        if depth == 0 and token.key == word:
-            return n
-    return None
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int | None:
-    depth = 0
-    for n in range(opening, len(tokens)):
-        depth += (tokens[n].key == "(") - (tokens[n].key == ")")
-        if depth == 0:
-            return n
-    return None
-
-
-def _items(tokens: Sequence[Token]) -> list[list[Token]]:
-    items: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens[:-1]:
-        depth += (token.key in ("(", "[", "{")) - (token.key in (")", "]", "}"))
-        if depth == 0 and token.key == ",":
-            items.append([])
-        else:
-            items[-1].append(token)
-    return items
 
 
 def _alias(item: Sequence[Token]) -> str:

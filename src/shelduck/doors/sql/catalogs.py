@@ -12,7 +12,7 @@ from shelduck.lake.branch_names import may_be_twin
 from shelduck.model.text.names import inside
 from shelduck.objects.statement.show import ShowTables
 from shelduck.objects.statement.views import ShowViews
-from shelduck.text.tokens.lexer import TokenKind, edited, tokenize
+from shelduck.text.tokens.lexer import dotted_names, edited, name_of, tokenize
 from shelduck.text.tokens.parts import (
     Call,
     Expression,
@@ -164,18 +164,13 @@ def without_catalog(text: str, lake: str) -> str:
 
     Only names of three parts are taken for names of tables.
     """
-    tokens = [t for t in tokenize(text) if t.kind is not TokenKind.END]
+    tokens = tokenize(text)
     edits = []
-    for n in range(len(tokens) - 4):
-        catalog, *rest = tokens[n : n + 5]
-        before = tokens[n - 1].key if n else ""
-        is_name = [t.key == "." for t in rest] == [True, False, True, False]
-        if (
-            is_name
-            and before != "."
-            and text[catalog.start : catalog.end].strip('`"').lower() == lake
-        ):
-            edits.append((catalog.start, rest[1].start, ""))
+    for n, token in enumerate(tokens):
+        is_inside = n > 0 and tokens[n - 1].key == "."
+        names = dotted_names(tokens, n) if token.may_name and not is_inside else []
+        if len(names) > 2 and name_of(token).lower() == lake:
+            edits.append((token.start, names[1].start, ""))
     return edited(text, edits)
 
 

@@ -11,9 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from sqlglot import expressions as exp
-from sqlglot.errors import ParseError
 
-from shelduck.errors import InvalidRequest, Unsupported
+from shelduck.errors import Unsupported
 from shelduck.model.changes.constraining import (
     AddConstraint,
     ConstraintChange,
@@ -32,7 +31,7 @@ from shelduck.text.query.expressions import skip_expression
 from shelduck.text.query.harmless import refuse_harmful
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import Token, TokenKind, name_of, tokenize
-from shelduck.text.tokens.trees import parse_tree
+from shelduck.text.tokens.trees import read_tree
 
 KEY_WORDS = {
     "PRIMARY": ConstraintKind.PRIMARY_KEY,
@@ -177,10 +176,7 @@ def written_expression(text: str, what: str, *, may_tell_time: bool) -> WrittenE
     Raises InvalidRequest for a text that is not an expression, and Unsupported for one whose value
     does not follow from its row alone.
     """
-    try:
-        tree = parse_tree(text, "spark")
-    except ParseError as error:
-        raise InvalidRequest(f"cannot parse {what} {text!r}: {error}", about="text") from error
+    tree = read_tree(text, "spark", what)
     _require_of_row(tree, text, what)
     uses = {use.start: use for use in map(_use, tree.find_all(exp.Column))}
     for name, token, is_bare in _functions(text):

@@ -20,7 +20,7 @@ from shelduck.model.text.intervals import whole_number
 from shelduck.model.types.data_types import DataType, Decimal, Primitive, parse_type
 from shelduck.model.types.literals import blob_text, integer_range
 from shelduck.text.tokens.lexer import DIGITS, Token, TokenKind, in_brackets, string_of, tokenize
-from shelduck.text.tokens.trees import parse_tree, strict
+from shelduck.text.tokens.trees import parse_tree, read_tree, strict
 
 _SAME_IN_BOTH = frozenset(
     """literal neg add sub mul paren dpipe null boolean interval var datatype datatypeparam
@@ -174,10 +174,7 @@ def _is_exact(text: str, kind: DataType) -> bool:
 
 
 def _translated(text: str, read: str, write: str) -> str:
-    try:
-        tree = parse_tree(text, read)
-    except ParseError as error:
-        raise InvalidRequest(f"cannot parse the default {text!r}: {error}", about="text") from error
+    tree = read_tree(text, read, "the default")
     _check(tree, text)
     return strict(tree).sql(dialect=write, comments=False)
 

@@ -44,13 +44,11 @@ def partition_keys(texts: Sequence[str]) -> tuple[PartitionBy, ...]:
     return found
 
 
-def _key(cursor: Cursor) -> list[PartitionBy]:
-    if cursor.peek().kind is TokenKind.WORD and cursor.peek(1).key == "(":
-        return _transformed(cursor)
-    column = _column(cursor)
+def _key(cursor: Cursor) -> tuple[PartitionBy, ...]:
+    found = read_partition_key(cursor)
     if cursor.peek().may_name:
         raise cursor.failure("',' or ')' (write the type in the list of columns)")
-    return [PartitionBy(column)]
+    return found
 
 
 def _transformed(cursor: Cursor) -> list[PartitionBy]:

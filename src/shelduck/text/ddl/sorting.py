@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from sqlglot import expressions as exp
-from sqlglot.errors import ParseError
 
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import ResetSorting, SetSorting, SortKey
 from shelduck.model.text.names import backticked, double_quoted, quote_name
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, edited, tokenize
-from shelduck.text.tokens.trees import parse_tree
+from shelduck.text.tokens.trees import read_tree
 
 _SAME_IN_BOTH = frozenset(
     """column identifier literal neg add sub mul paren dpipe null boolean upper lower length trim
@@ -33,6 +33,7 @@ _RESERVED = frozenset(
     SUMMARIZE SYMMETRIC TABLE THEN TO TRAILING TRUE UNION UNIQUE UNPIVOT USING VARIADIC WHEN WHERE
     WINDOW WITH DATE TIME TIMESTAMP INTERVAL""".split()
 )
+_parsed = partial(read_tree, what="the sort key")
 
 
 def read_sort_keys(cursor: Cursor) -> tuple[SortKey, ...]:
@@ -59,12 +60,7 @@ def read_order_of_files(cursor: Cursor) -> SetSorting | ResetSorting:
 
 def _order(cursor: Cursor) -> tuple[SortKey, ...]:
     # Iceberg's keys need no brackets.
-    if cursor.sees("("):
-        return read_sort_keys(cursor)
-    keys = [_key(cursor)]
-    while cursor.accept(","):
-        keys.append(_key(cursor))
-    return tuple(keys)
+    return read_sort_keys(cursor) if cursor.sees("(") else tuple(cursor.listed(_key))
 
 
 def sort_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
@@ -167,15 +163,6 @@ def _for_catalog(text: str) -> str:
     if not any(True for _ in tree.find_all(exp.Column)):
         raise InvalidRequest(f"cannot sort by {text!r}: it contains no column")
     return _sql(tree, "duckdb", duckdb_name)
-
-
-def _parsed(text: str, dialect: str) -> exp.Expr:
-    try:
-        return parse_tree(text, dialect)
-    except ParseError as error:
-        raise InvalidRequest(
-            f"cannot parse the sort key {text!r}: {error}", about="text"
-        ) from error
 
 
 def _check(tree: exp.Expr, text: str) -> None:

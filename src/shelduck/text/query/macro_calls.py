@@ -15,11 +15,19 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.view import MacroKind
 from shelduck.model.text.names import backticked, schema_names
 from shelduck.text.query.relations import CLAUSES, NO_ALIAS, find_relations
-from shelduck.text.tokens.lexer import Token, TokenKind, edited, name_of, tokenize
+from shelduck.text.tokens.lexer import (
+    BRACKETS,
+    Token,
+    TokenKind,
+    closing,
+    dotted_names,
+    edited,
+    listed_parts,
+    name_of,
+    tokenize,
+)
 from shelduck.text.tokens.trees import parse_tree
 
-_OPENING = ("(", "[", "{")
-_CLOSING = (")", "]", "}")
 _CLAUSES = CLAUSES | {"FROM", "SET", "VALUES", "RETURNING", "ON", "WHEN"}
 _TABLES = ("FROM", "USING", "JOIN")
 _BEFORE_TABLE = ("FROM", "USING", "JOIN", ",", "LATERAL")
@@ -121,18 +129,21 @@ def _calls(tokens: Sequence[Token]) -> Iterator[_Call]:
     clauses = [""]
     for at, token in enumerate(tokens):
         before = tokens[at - 1].key if at else ""
-        if token.key in _OPENING:
+        deeper = BRACKETS.get(token.key, 0)
+        if deeper > 0:
             clauses.append("")
-        elif token.key in _CLOSING and len(clauses) > 1:
+        elif deeper < 0 and len(clauses) > 1:
             clauses.pop()
         elif before not in (".", "AS") and _begins_clause(token.key, before, clauses):
             clauses[-1] = "FROM" if token.key in _TABLES else token.key
-        is_name = token.kind in (TokenKind.WORD, TokenKind.QUOTED) and before != "."
-        opening = _behind_name(tokens, at) if is_name else None
-        if opening is None:
+        if token.kind not in (TokenKind.WORD, TokenKind.QUOTED) or before == ".":
             continue
-        last = _closing(tokens, opening)
-        parts = tuple(name_of(t) for t in tokens[at:opening:2])
+        names = dotted_names(tokens, at)
+        opening = at + 2 * len(names) - 1
+        if tokens[opening].key != "(":
+            continue
+        last = closing(tokens, opening) or len(tokens) - 2
+        parts = tuple(map(name_of, names))
         listed = clauses[-1] == "FROM" and before in _BEFORE_TABLE
         behind = tokens[last + 1]
         is_last = behind.kind is TokenKind.END or behind.key in _CLAUSES | {",", ")"}
@@ -150,38 +161,10 @@ def _begins_clause(key: str, before: str, clauses: Sequence[str]) -> bool:
     return True
 
 
-def _behind_name(tokens: Sequence[Token], at: int) -> int | None:
-    """Return where the bracket behind a name stands, None without one."""
-    for opening in range(at + 1, len(tokens), 2):
-        if tokens[opening].key == "(":
-            return opening
-        name = tokens[opening + 1] if opening + 1 < len(tokens) else tokens[opening]
-        if tokens[opening].key != "." or name.kind not in (TokenKind.WORD, TokenKind.QUOTED):
-            return None
-    return None
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int:
-    depth = 0
-    for at in range(opening, len(tokens) - 1):
-        depth += (tokens[at].key in _OPENING) - (tokens[at].key in _CLOSING)
-        if depth == 0:
-            return at
-    return len(tokens) - 2
-
-
 def _arguments(text: str, tokens: Sequence[Token], call: _Call) -> list[str]:
     """Return the texts between the commas of a call."""
-    found: list[str] = []
-    start, depth = call.opening + 1, 0
-    for at in range(start, call.last + 1):
-        key = tokens[at].key
-        depth += (key in _OPENING) - (key in _CLOSING)
-        if (key == "," and depth == 0) or at == call.last:
-            if at > start:
-                found.append(text[tokens[start].start : tokens[at - 1].end])
-            start = at + 1
-    return found
+    parts = listed_parts(tokens[call.opening + 1 : call.last])
+    return [text[part[0].start : part[-1].end] for part in parts if part]
 
 
 def _filled(macro: Macro, given: Sequence[str]) -> str:

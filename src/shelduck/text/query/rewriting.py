@@ -15,6 +15,7 @@ from shelduck.text.tokens.lexer import (
     Edit,
     Token,
     TokenKind,
+    dotted_names,
     edited,
     name_of,
     statements_of,
@@ -235,13 +236,14 @@ def _qualified_uses(tokens: list[Token], found: list[Found]) -> list[_Use]:
     uses: list[_Use] = []
     lengths = sorted({len(parts) for parts in owners}, reverse=True)
     tables = _Tables(found)
-    for n, token in enumerate(tokens):
+    for n, token in enumerate(tokens if owners else ()):
         if not _begins_name(tokens, n) or token.start in tables:
             continue
-        for length in lengths:
-            parts = _name_parts(tokens, n, length)
-            if parts in owners:
-                uses.append(_Use(token.start, tokens[n + 2 * length - 2].end, owners[parts]))
+        names = tuple(name_of(name).lower() for name in dotted_names(tokens, n))
+        for length in (length for length in lengths if length <= len(names)):
+            last = n + 2 * length - 2
+            if tokens[last + 1].key == "." and names[:length] in owners:
+                uses.append(_Use(token.start, tokens[last].end, owners[names[:length]]))
                 break
     return uses
 
@@ -250,17 +252,6 @@ def _begins_name(tokens: list[Token], n: int) -> bool:
     return tokens[n].kind in (TokenKind.WORD, TokenKind.QUOTED) and (
         n == 0 or tokens[n - 1].key != "."
     )
-
-
-def _name_parts(tokens: list[Token], n: int, length: int) -> tuple[str, ...]:
-    """Return ``length`` lower-case names joined by dots with one more behind them, else ()."""
-    names = tokens[n : n + 2 * length : 2]
-    dots = tokens[n + 1 : n + 2 * length : 2]
-    if len(names) < length or any(t.kind not in (TokenKind.WORD, TokenKind.QUOTED) for t in names):
-        return ()
-    if len(dots) < length or any(t.key != "." for t in dots):
-        return ()
-    return tuple(name_of(t).lower() for t in names)
 
 
 def _variable_edits(tokens: list[Token]) -> list[Edit]:

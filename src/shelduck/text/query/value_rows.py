@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.intervals import whole_number
-from shelduck.text.tokens.lexer import Token, TokenKind, edited, tokenize
+from shelduck.text.tokens.lexer import Token, TokenKind, edited, listed_parts, tokenize
 from shelduck.text.tokens.parts import Query
 
 _TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
@@ -143,17 +143,9 @@ def _end_of_row(tokens: Sequence[Token], at: int) -> int | None:
 
 
 def _row(tokens: Sequence[Token]) -> list[Cell] | None:
-    cells: list[Cell] = []
-    start = 0
-    for n in range(len(tokens) + 1):
-        if n < len(tokens) and tokens[n].key != ",":
-            continue
-        cell = _cell(tokens[start:n])
-        if cell is None:
-            return None
-        cells.append(cell)
-        start = n + 1
-    return cells
+    found = list(map(_cell, listed_parts(tokens)))
+    cells = [cell for cell in found if cell is not None]
+    return cells if len(cells) == len(found) else None
 
 
 def _cell(tokens: Sequence[Token]) -> Cell | None:

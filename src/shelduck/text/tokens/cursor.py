@@ -307,7 +307,7 @@ class Cursor:
         """Return where a word stands outside of brackets, at a token or behind it."""
         depth = 0
         for n, token in enumerate(self.tokens):
-            depth += (token.key == "(") - (token.key == ")")
+            depth += BRACKETS.get(token.key, 0)
             if depth == 0 and n >= start and token.key == word:
                 return n
         return None

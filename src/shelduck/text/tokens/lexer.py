@@ -186,16 +186,42 @@ def edited(text: str, edits: Iterable[Edit], start: int = 0, end: int | None = N
     return "".join([*out, text[start:end]])
 
 
+def closing(tokens: Sequence[Token], opening: int) -> int | None:
+    """Return where the bracket is closed that a token opens, None if it is not."""
+    depth = 0
+    for n in range(opening, len(tokens)):
+        depth += BRACKETS.get(tokens[n].key, 0)
+        if depth == 0:
+            return n
+    return None
+
+
 def in_brackets(tokens: Sequence[Token]) -> bool:
     """Tell whether the first token opens a round bracket that the last token closes."""
-    if len(tokens) < 2 or tokens[0].key != "(":
-        return False
+    opens = bool(tokens) and tokens[0].key == "("
+    return opens and closing(tokens, 0) == len(tokens) - 1
+
+
+def listed_parts(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Return the tokens between the commas outside of brackets."""
+    parts: list[list[Token]] = [[]]
     depth = 0
-    for n, token in enumerate(tokens):
-        depth += (token.key == "(") - (token.key == ")")
-        if depth == 0:
-            return n == len(tokens) - 1
-    return False
+    for token in tokens:
+        depth += BRACKETS.get(token.key, 0)
+        if depth == 0 and token.key == ",":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def dotted_names(tokens: Sequence[Token], at: int) -> list[Token]:
+    """Return the names with dots between them that begin with the one at a place."""
+    names = [tokens[at]]
+    while tokens[at + 1].key == "." and tokens[at + 2].may_name:
+        at += 2
+        names.append(tokens[at])
+    return names
 
 
 def name_of(token: Token) -> str:

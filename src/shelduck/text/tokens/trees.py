@@ -6,6 +6,8 @@ import sqlglot
 from sqlglot import expressions as exp
 from sqlglot.errors import ParseError, SqlglotError
 
+from shelduck.errors import InvalidRequest
+
 
 def parse_tree(text: str, dialect: str) -> exp.Expr:
     """Return the tree of the one statement of a text.
@@ -26,6 +28,14 @@ def parse_tree(text: str, dialect: str) -> exp.Expr:
     if len(trees) != 1 or trees[0] is None:
         raise ParseError("it is not one expression")
     return trees[0]
+
+
+def read_tree(text: str, dialect: str, what: str) -> exp.Expr:
+    """Return what `parse_tree` does; InvalidRequest says that ``what`` cannot be parsed."""
+    try:
+        return parse_tree(text, dialect)
+    except ParseError as error:
+        raise InvalidRequest(f"cannot parse {what} {text!r}: {error}", about="text") from error
 
 
 def strict(tree: exp.Expr) -> exp.Expr:
