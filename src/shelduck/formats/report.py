@@ -203,11 +203,18 @@ def lost_default(subject: str, default: Default, why: str) -> Loss:
     return Loss(subject, f"its default for new rows, {default}, is not shown: {why}")
 
 
-def unknown_rows(file: DataFile) -> tuple[str, ...]:
-    """Return the reason to rewrite a file whose rows nobody has counted; none for other files."""
-    if file.record_count is None:
-        return ("the number of its rows is not in the catalog",)
-    return ()
+def rewrites_of(
+    files: Iterable[DataFile], why: Callable[[DataFile], Iterable[str]]
+) -> list[FileRewrite]:
+    """Return the files that must be rewritten; ``why`` tells for what a format has against one."""
+    found = []
+    for file in files:
+        reasons = list(why(file))
+        if file.record_count is None:
+            reasons.append("the number of its rows is not in the catalog")
+        if reasons:
+            found.append(FileRewrite(file.path, file.file_size_bytes, tuple(reasons), file.id))
+    return found
 
 
 def _listed(entries: tuple[Loss, ...] | tuple[FileRewrite, ...]) -> list[str]:

@@ -222,7 +222,7 @@ def _chooser(unit: UnitOfWork, base: TableVersion, rows: TableRows) -> Chooser |
         if not is_fresh(unit, base, table):
             continue
         theirs = rows_of(unit, TableName.of(table))
-        rollup, count = rollup_of(table), _alive(theirs)
+        rollup, count = rollup_of(table), alive(theirs)
         if rollup is None or count is None:
             continue
         sources = {c.id: c.source for c in rollup.columns}
@@ -230,7 +230,7 @@ def _chooser(unit: UnitOfWork, base: TableVersion, rows: TableRows) -> Chooser |
         whole = keeps_rows(rollup, table_keys(table), table_keys(base))
         candidates.append(Candidate(rollup.name, rollup, order, count, whole))
         found[rollup.name] = theirs
-    total = _alive(rows)
+    total = alive(rows)
     if not candidates or total is None:
         return None
     frames: dict[str, DataFrame] = {}
@@ -254,7 +254,7 @@ def _key_order(table: TableVersion) -> tuple[FieldId, ...]:
     return () if keys is None else keys.columns
 
 
-def _alive(rows: TableRows) -> int | None:
+def alive(rows: TableRows) -> int | None:
     """Return how many rows there are, None if a file does not say."""
     stored = live_rows(rows.files)
     return None if stored is None else stored + sum(len(part.row_ids) for part in rows.inlined)

@@ -33,13 +33,12 @@ from shelduck.lake.state import LakeState, is_gone
 from shelduck.lake.unit import view_of
 from shelduck.model.changes.job import JobState
 from shelduck.model.changes.problem import CorrectedStats, Problem, RepairCatalog
-from shelduck.model.files.data_file import live_rows
 from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS
 from shelduck.read.scan.expect import wrong_rows
 from shelduck.read.scan.scan_frames import Origin
-from shelduck.read.table_rows import TableRows
 from shelduck.rollups import check_rollups
+from shelduck.rollups.following import alive
 from shelduck.upkeep.check_files import absences, wrong_files
 from shelduck.upkeep.lake_upkeep import LakeUpkeep
 from shelduck.write.progress import counted
@@ -202,7 +201,7 @@ class _Checker:
             keys = table_keys(rows.table)
             key = keys.key_fields(rows.table.columns) if keys is not None and keys.folds else []
             frame = rows.frame(self.state.spark, origins=(Origin.ROW_ID,))
-            for wrong in wrong_rows(frame, rows.table, _live(rows), key):
+            for wrong in wrong_rows(frame, rows.table, alive(rows), key):
                 yield Problem(full, "rows", full, wrong, _LOOK)
             fitting = Assigning.into(rows.table).fitting
             broken = (*violations(frame, rows.table), *wrong_values(frame, rows.table, fitting))
@@ -234,9 +233,9 @@ class _Checker:
                 self.notes += dead(connection, clock.now()).notes(self.names, all_tables=is_all)
                 if is_all:
                     yield from check_rollups.settled_too_late(connection, self.names)
-                left = left_jobs(connection, self.names, all_tables=is_all)
-            self.notes += left.released
-            yield from left.abandoned
+                abandoned, released = left_jobs(connection, self.names, all_tables=is_all)
+            self.notes += released
+            yield from abandoned
         except ShelduckError as error:
             yield Problem("", "job", "the list of jobs", _told(error), _LOOK)
 
@@ -254,12 +253,6 @@ class _Checker:
         for path in found.files:
             wrong = "no row of the catalog names it"
             yield Problem("", "orphan", path, wrong, "remove_orphans()", repair)
-
-
-def _live(rows: TableRows) -> int | None:
-    """Return how many rows there are according to the catalog."""
-    count = live_rows(rows.files)
-    return None if count is None else count + sum(len(r.rows) for r in rows.inlined)
 
 
 def check_lake(
@@ -346,22 +339,16 @@ def forget_dead(state: LakeState) -> None:
     write_with_retries(state.store, forget)
 
 
-@dataclass(frozen=True, slots=True)
-class LeftJobs:
-    """Open jobs that nobody runs: whether to go on with them is for you to say.
+def left_jobs(
+    connection: Connection, names: Mapping[int, str], *, all_tables: bool
+) -> tuple[list[Problem], list[Problem]]:
+    """Find open jobs that began and that nobody runs any more; two statements at most.
 
-    ``abandoned``: their worker died a minute ago. ``released``: their worker stopped, or somebody
-    has noticed since that it died.
+    Whether to go on with them is for you to say. The worker of the first ones died a minute ago.
+    That of the others stopped, or somebody has noticed since that it died.
     """
-
-    abandoned: tuple[Problem, ...]
-    released: tuple[Problem, ...]
-
-
-def left_jobs(connection: Connection, names: Mapping[int, str], *, all_tables: bool) -> LeftJobs:
-    """Find jobs that began and that nobody runs any more; two statements at most."""
     now = clock.now()
-    abandoned, released = [], []
+    abandoned, released = list[Problem](), list[Problem]()
     for job in jobs(connection):
         is_meant = all_tables or job.table_id in names
         if not is_meant or not job.is_open or job.is_held(now):
@@ -373,4 +360,4 @@ def left_jobs(connection: Connection, names: Mapping[int, str], *, all_tables: b
             abandoned.append(Problem(where, "job", name, wrong, remedy))
         elif job.state is JobState.RUNNING:
             released.append(Problem(where, "job", name, "it began, and nobody runs it", remedy))
-    return LeftJobs(tuple(abandoned), tuple(released))
+    return abandoned, released

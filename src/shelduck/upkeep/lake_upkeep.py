@@ -64,7 +64,11 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         """
         refuse_in_transaction(self._unit, "compact()")
         with Turns() as turns:
-            return self._compacted(turns, self.tables(), target_file_size, dry_run)
+            return self._rewritten(
+                turns,
+                self.tables(),
+                lambda table: table.compact(target_file_size=target_file_size, dry_run=dry_run),
+            )
 
     def rewrite_deletes(
         self, delete_threshold: float | None = None, *, dry_run: bool = False
@@ -80,7 +84,11 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         """
         refuse_in_transaction(self._unit, "rewrite_deletes()")
         with Turns() as turns:
-            return self._rewritten(turns, self.tables(), delete_threshold, dry_run)
+            return self._rewritten(
+                turns,
+                self.tables(),
+                lambda table: table.rewrite_deletes(delete_threshold, dry_run=dry_run),
+            )
 
     def expire_snapshots(
         self,
@@ -222,8 +230,8 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
             return Checkpointed(
                 tuple(name for name, done in flushed.items() if isinstance(done, Committed)),
                 expired,
-                tuple(self._compacted(turns, chosen, None, dry_run)),
-                tuple(self._rewritten(turns, chosen, None, dry_run)),
+                tuple(self._rewritten(turns, chosen, lambda t: t.compact(dry_run=dry_run))),
+                tuple(self._rewritten(turns, chosen, lambda t: t.rewrite_deletes(dry_run=dry_run))),
                 self.cleanup_old_files(dry_run=dry_run),
                 self.remove_orphans(dry_run=dry_run),
                 tuple(_left(name, done) for name, done in flushed.items() if _note(done)),
@@ -253,33 +261,15 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
     def _directory(self, table: str | None) -> str | None:
         return None if table is None else self._workspace().table(self._name(table)).path
 
-    def _upkept(self, name: TableName) -> Table:
-        return Table(self._state, name)
-
     def _flushed(self, turns: Turns, names: Collection[TableName]) -> dict[TableName, Result]:
-        done = turns.each(names, lambda name: (name, self._upkept(name).flush_inlined_data()))
+        done = turns.each(names, lambda name: (name, Table(self._state, name).flush_inlined_data()))
         return {name: one for name, one in done if isinstance(one, Committed) or _note(one)}
 
-    def _compacted(
-        self,
-        turns: Turns,
-        names: Collection[TableName],
-        target_file_size: int | str | None,
-        dry_run: bool,
-    ) -> list[Compacted]:
-        def compact(name: TableName) -> Compacted:
-            table = self._upkept(name)
-            return table.compact(target_file_size=target_file_size, dry_run=dry_run)
-
-        return [one for one in turns.each(names, compact) if not one.is_nothing]
-
     def _rewritten(
-        self, turns: Turns, names: Collection[TableName], threshold: float | None, dry_run: bool
+        self, turns: Turns, names: Collection[TableName], rewrite: Callable[[Table], Compacted]
     ) -> list[Compacted]:
-        def rewrite(name: TableName) -> Compacted:
-            return self._upkept(name).rewrite_deletes(threshold, dry_run=dry_run)
-
-        return [one for one in turns.each(names, rewrite) if not one.is_nothing]
+        done = turns.each(names, lambda name: rewrite(Table(self._state, name)))
+        return [one for one in done if not one.is_nothing]
 
     def _options(self) -> TableOptions:
         with self._state.store.read() as connection:

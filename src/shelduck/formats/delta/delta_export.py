@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-import pyarrow as pa
-
 from shelduck.catalog.read.files.data_files import file_bounds
 from shelduck.engine.files.storage import local_path, write_new_text
 from shelduck.engine.session import SparkSession
@@ -50,7 +48,7 @@ from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import SIGNED
 from shelduck.model.types.temporal import date_number
-from shelduck.write.deletes.position_files import FILE, POSITION, dead_positions
+from shelduck.write.deletes.position_files import FILE, POSITION, by_file, dead_positions
 
 TABLE_KEY = "shelduck.table"
 ENGINE = "Shelduck"
@@ -163,16 +161,13 @@ class _DeltaExport:
         dead = dead_positions(self.spark, rows.files, rows.table)
         if dead is None:
             return {}
-        found: dict[int, Any] = {}
-        for batch in dead.select(FILE, POSITION).toArrow().to_batches():
-            grouped = pa.Table.from_batches([batch]).group_by(FILE).aggregate([(POSITION, "list")])
-            columns = (grouped[name].to_pylist() for name in (FILE, f"{POSITION}_list"))
-            for number, positions in zip(*columns, strict=True):
-                found.setdefault(number, bitmap()()).update(positions)
-        for positions in found.values():
+        found: dict[int, LoggedVector] = {}
+        for number, places in by_file(dead.select(FILE, POSITION).toArrow()).items():
+            positions = bitmap()(places.to_numpy())
             # The same rows give the same text in every export.
             positions.run_optimize()
-        return {number: inline_vector(positions) for number, positions in found.items()}
+            found[number] = inline_vector(positions)
+        return found
 
     def _stats(self, files: list[int]) -> dict[int, dict[FieldId, ColumnStats]]:
         leaves = [f.id for f in self.found.fields if f.is_leaf]
@@ -185,8 +180,8 @@ class _DeltaExport:
                 connection, rows.table, leaves
             )
         wanted = set(files)
-        for column, by_file in bounds.items():
-            for number, stats in by_file.items():
+        for column, each in bounds.items():
+            for number, stats in each.items():
                 if number in wanted:
                     told.setdefault(number, {})[FieldId(column)] = stats
         return told

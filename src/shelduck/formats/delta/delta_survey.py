@@ -14,15 +14,14 @@ from shelduck.formats.delta.delta_rules import ShownRules, shown_rules
 from shelduck.formats.delta.delta_schema import DeltaType, shown_as, told_default
 from shelduck.formats.report import (
     ExportReport,
-    FileRewrite,
     Loss,
     column_of,
     listed,
     lost_default,
     lost_partitioning,
+    rewrites_of,
     rows_report,
     shown_parts,
-    unknown_rows,
 )
 from shelduck.model.files.data_file import DataFile, NameMapping, PhysicalField
 from shelduck.model.files.resolve import Node, resolve
@@ -91,11 +90,7 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
     names = found.names(table, fields)
     mode = mode or ("id" if all(one.has_ids for one in found.by_layout.values()) else "name")
     why = {n: tuple(_reasons(one, fields, names, mode)) for n, one in found.by_layout.items()}
-    rewrites = [
-        FileRewrite(file.path, file.file_size_bytes, reasons, file.id)
-        for file in rows.files
-        if (reasons := (*why[found.layout_of[file.id]], *unknown_rows(file)))
-    ]
+    rewrites = rewrites_of(rows.files, lambda f: why[found.layout_of[f.id]])
     again = {r.file_id for r in rewrites}
     narrow = found.narrow(f.id for f in rows.files if f.id not in again)
     rules = shown_rules(rows, types)

@@ -18,7 +18,7 @@ from shelduck.engine.session import SparkSession
 from shelduck.errors import InvalidRequest
 from shelduck.formats.delta.delta_files import DeltaFiles, sizes_of
 from shelduck.formats.delta.log import Added, DeltaLog, State
-from shelduck.formats.delta.steps import Imported, ImportStep, Planner
+from shelduck.formats.delta.steps import READER_FEATURES, Imported, ImportStep, Planner
 from shelduck.formats.report import column_of, raise_problems
 from shelduck.lake.done import Counts, Done, discard
 from shelduck.model.changes.change import AppendFiles, DeleteRows, FileDeletes, RowChange
@@ -62,12 +62,10 @@ _SETTING_PREFIXES = (
     "delta.rowTracking.",
 )
 # Features that a reader knows, that columns and settings show, or that concern only the log.
-_FEATURES = frozenset(
+_FEATURES = READER_FEATURES | frozenset(
     "allowColumnDefaults appendOnly changeDataFeed checkConstraints checkpointProtection collations"
-    " collations-preview columnMapping deletionVectors generatedColumns identityColumns"
-    " inCommitTimestamp invariants materializePartitionColumns rowTracking timestampNtz"
-    " typeWidening typeWidening-preview v2Checkpoint vacuumProtocolCheck variantShredding"
-    " variantShredding-preview variantType variantType-preview".split()
+    " collations-preview generatedColumns identityColumns inCommitTimestamp invariants"
+    " materializePartitionColumns rowTracking".split()
 )
 _WITH_DOMAINS = ("clustering", "rowTracking")
 

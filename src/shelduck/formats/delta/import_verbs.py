@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from shelduck.catalog.commit.own_rows import newest_landed
 from shelduck.catalog.read import read as catalog_read
@@ -108,11 +109,7 @@ class _Import:
         steps = [step for step in plan.steps if not step.is_nothing]
         told, show = f"importing {self.name}", self.state.show_progress
         for step in counted(steps, told, len(steps), unit="version(s)", show=show):
-
-            def prepare(unit: UnitOfWork, step: ImportStep = step) -> Done:
-                return self._prepare(unit, step)
-
-            done = carry_out_rows(self.state, None, prepare)
+            done = carry_out_rows(self.state, None, partial(self._prepare, step))
             if isinstance(done, Committed):
                 snapshots[step.version] = done.snapshot
                 files += done.files
@@ -141,7 +138,7 @@ class _Import:
         # Stored in the catalog: with another text, an import would not recognize its own table.
         return f"import of Delta table {self.root} into {table.uuid}"
 
-    def _prepare(self, unit: UnitOfWork, step: ImportStep) -> Done:
+    def _prepare(self, step: ImportStep, unit: UnitOfWork) -> Done:
         """Stage a version; its number is recorded with the commit, so that it lands once."""
         workspace, columns = unit.workspace, step.columns
         unit.annotate(CommitInfo(None, step.message, step.extra_info))

@@ -19,7 +19,7 @@ from shelduck.model.tables.table_version import TableVersion
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-_KNOWN_FEATURES = frozenset(
+READER_FEATURES = frozenset(
     "columnMapping deletionVectors timestampNtz typeWidening typeWidening-preview v2Checkpoint"
     " vacuumProtocolCheck variantShredding variantShredding-preview variantType"
     " variantType-preview".split()
@@ -116,7 +116,7 @@ class Planner:
                 self._resume(known, state)
 
     def _require_known(self, version: int, protocol: Protocol) -> None:
-        unknown = sorted(protocol.features - _KNOWN_FEATURES)
+        unknown = sorted(protocol.features - READER_FEATURES)
         where = f"version {version} of the Delta table at {self.log.root}"
         if unknown:
             raise Unsupported(

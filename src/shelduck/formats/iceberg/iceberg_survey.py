@@ -23,14 +23,13 @@ from shelduck.formats.iceberg.iceberg_types import (
 )
 from shelduck.formats.report import (
     ExportReport,
-    FileRewrite,
     Loss,
     column_of,
     listed,
     lost_default,
     lost_of_table,
+    rewrites_of,
     rows_report,
-    unknown_rows,
 )
 from shelduck.model.files.data_file import DataFile, Layout, MappedName, NameMapping, PhysicalField
 from shelduck.model.tables.schema import Field, FieldId, Kind, with_paths
@@ -100,15 +99,11 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
             *one.reasons,
             *_wrong_types(one, shown, paths),
             *_unsaid(one, shown, version, paths),
+            *clashes.get(number, ()),
         )
         for number, one in found.by_layout.items()
     }
-    rewrites = []
-    for file in rows.files:
-        number = found.layout_of[file.id]
-        why = (*reasons[number], *clashes.get(number, ()), *unknown_rows(file))
-        if why:
-            rewrites.append(FileRewrite(file.path, file.file_size_bytes, why, file.id))
+    rewrites = rewrites_of(rows.files, lambda f: reasons[found.layout_of[f.id]])
     losses = (
         *shown.losses,
         *_of_defaults(shown, version, paths),

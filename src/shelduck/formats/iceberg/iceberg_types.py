@@ -305,7 +305,12 @@ class _Schema:
         if comment is not None:
             made["doc"] = comment
         if self.version >= LAST_VERSION and field.is_leaf:
-            made |= self._defaults(field)
+            types = self.shown.types
+            defaults = {
+                "initial-default": initial_default(field, types),
+                "write-default": write_default(field, types, self.version),
+            }
+            made |= {name: default for name, default in defaults.items() if default is not None}
         return made
 
     def type(self, field: Field) -> str | JsonObject:
@@ -330,13 +335,3 @@ class _Schema:
             "value": self.type(value),
             "value-required": False,
         }
-
-    def _defaults(self, field: Field) -> JsonObject:
-        made: JsonObject = {}
-        initial = initial_default(field, self.shown.types)
-        if initial is not None:
-            made["initial-default"] = initial
-        default = write_default(field, self.shown.types, self.version)
-        if default is not None:
-            made["write-default"] = default
-        return made

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from shelduck.errors import Unsupported
 from shelduck.model.tables.schema import Field, Kind, Path, Schema, path_text
@@ -37,7 +36,7 @@ from shelduck.model.types.literals import blob_bytes, canonical_text
 from shelduck.model.types.temporal import NANOSECONDS
 from shelduck.text.query.translate import CATALOG
 
-# ruff: noqa: D102 - `Words` holds the contract of these methods.
+# ruff: noqa: D102 - `DuckDBWords` holds the contract of these methods.
 
 
 _SPARK = {
@@ -57,57 +56,21 @@ _SPARK = {
 }
 
 
-class Words(Protocol):
-    """How one engine writes each part of a pinned view.
+class DuckDBWords:
+    """How DuckDB writes each part of a pinned view.
 
-    ``has_all_types`` is False if the engine stores unsigned numbers and timestamps of seconds in
+    ``has_all_types`` is False if an engine stores unsigned numbers and timestamps of seconds in
     types that hold more.
     """
-
-    has_all_types: bool
-
-    def name(self, name: str) -> str:
-        """Return a quoted name."""
-
-    def type(self, data_type: DataType) -> str:
-        """Return the name of a type; Unsupported if the engine has none."""
-
-    def constant(self, leaf: Leaf, text: str) -> str:
-        """Return the value that DuckLake's text means."""
-
-    def text(self, text: str) -> str:
-        """Return a text as a literal."""
-
-    def member(self, value: str, name: str) -> str:
-        """Return a field of a struct."""
-
-    def struct(self, members: Sequence[tuple[str, str]]) -> str:
-        """Return a struct of values by name."""
-
-    def elements(self, value: str, variable: str, element: str) -> str:
-        """Return a list in which each ``variable`` is replaced by ``element``."""
-
-    def entries(self, value: str, variable: str, key: str, item: str) -> str:
-        """Return a map; ``key`` and ``item`` refer to fields of the entry ``variable``."""
-        entry = self.struct((("key", key), ("value", item)))
-        return f"map_from_entries({self.elements(f'map_entries({value})', variable, entry)})"
-
-    def failure(self, told: str, value: str) -> str:
-        """Return an expression that fails with a text and a value."""
-
-    def matches(self, value: str, pattern: str) -> str:
-        """Return whether the whole of a text matches a pattern without backslashes."""
-
-
-class DuckDBWords(Words):
-    """DuckDB's words."""
 
     has_all_types = True
 
     def name(self, name: str) -> str:
+        """Return a quoted name."""
         return double_quoted(name)
 
     def type(self, data_type: DataType) -> str:
+        """Return the name of a type; Unsupported if the engine has none."""
         match data_type:
             case Struct(members):
                 inside = (f"{double_quoted(m.name)} {self.type(m.type)}" for m in members)
@@ -124,29 +87,36 @@ class DuckDBWords(Words):
                 return DUCKDB_NUMBERS.get(name, name.upper())
 
     def constant(self, leaf: Leaf, text: str) -> str:
+        """Return the value that DuckLake's text means."""
         return f"CAST({self.text(canonical_text(leaf, text))} AS {self.type(leaf)})"
 
     def text(self, text: str) -> str:
+        """Return a text as a literal."""
         return "'" + text.replace("'", "''") + "'"
 
     def member(self, value: str, name: str) -> str:
+        """Return a field of a struct."""
         return f"struct_extract({value}, {self.text(name)})"
 
     def struct(self, members: Sequence[tuple[str, str]]) -> str:
+        """Return a struct of values by name."""
         return f"struct_pack({', '.join(f'{double_quoted(n)} := {v}' for n, v in members)})"
 
     def elements(self, value: str, variable: str, element: str) -> str:
+        """Return a list in which each ``variable`` is replaced by ``element``."""
         return f"[{element} for {variable} in {value}]"
 
     def failure(self, told: str, value: str) -> str:
+        """Return an expression that fails with a text and a value."""
         return f"error({self.text(told)} || CAST({value} AS VARCHAR))"
 
     def matches(self, value: str, pattern: str) -> str:
+        """Return whether the whole of a text matches a pattern without backslashes."""
         return f"regexp_full_match({value}, {self.text(pattern)})"
 
 
-class SparkWords(Words):
-    """Spark's words."""
+class SparkWords:
+    """How Spark writes the same; see `DuckDBWords`."""
 
     has_all_types = False
 
@@ -199,8 +169,8 @@ class SparkWords(Words):
         return f"({value} RLIKE '^({pattern})$' AND NOT contains({value}, char(10)))"
 
 
-DUCKDB: Words = DuckDBWords()
-SPARK: Words = SparkWords()
+Words = DuckDBWords | SparkWords
+DUCKDB, SPARK = DuckDBWords(), SparkWords()
 
 
 _ROWS = "pinned"
@@ -302,7 +272,8 @@ class _Query:
                 f"{path_text(path)} of {self.now.full_name}: keys of the map have more fields now,"
                 " and keys that differ only in these would become equal"
             )
-        return words.entries(
+        return _entries(
+            words,
             value,
             variable,
             self._value(words.member(variable, "key"), new_key, key, (*path, "key")),
@@ -315,6 +286,12 @@ class _Query:
             return self._missing(then)
         below = self.words.member(value, found.name)
         return self._value(below, found, then, (*path, then.name))
+
+
+def _entries(words: Words, value: str, variable: str, key: str, item: str) -> str:
+    """Return a map; ``key`` and ``item`` refer to fields of the entry ``variable``."""
+    entry = words.struct((("key", key), ("value", item)))
+    return f"map_from_entries({words.elements(f'map_entries({value})', variable, entry)})"
 
 
 def _is_same(now: Field, then: Field) -> bool:
