@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from shelduck.catalog.read import queries, read
@@ -22,7 +22,15 @@ from shelduck.model.tables.computed import (
     with_computed,
 )
 from shelduck.model.tables.lengths import LENGTHS, with_lengths
-from shelduck.model.tables.schema import Field, FieldId, Path, SnapshotId, in_places, path_text
+from shelduck.model.tables.schema import (
+    Field,
+    FieldId,
+    Path,
+    SnapshotId,
+    in_places,
+    path_text,
+    with_paths,
+)
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.read.scan.scan_frames import Origin
 from shelduck.read.table_rows import TableRows, table_rows
@@ -111,7 +119,7 @@ def _dropped(connection: read.Connection, table: TableVersion) -> Iterator[Dropp
         for c in job.work.conversions
         for number in (c.column_id, *c.parts)
     }
-    paths = dict(_paths(table.columns))
+    paths: dict[int, Path] = {f.id: path for path, f in with_paths(table.columns)}
     ended = [
         row
         for row in connection.execute(queries.column_versions(table.id))
@@ -125,13 +133,6 @@ def _dropped(connection: read.Connection, table: TableVersion) -> Iterator[Dropp
             above = paths[row.parent_column] if is_below else ()
             name = (*above, row.column_name)
             yield Dropped(name, FieldId(row.column_id), SnapshotId(row.end_snapshot))
-
-
-def _paths(fields: Iterable[Field], above: Path = ()) -> Iterator[tuple[int, Path]]:
-    for field in fields:
-        path = (*above, field.name)
-        yield field.id, path
-        yield from _paths(field.children, path)
 
 
 def _refuse_copies(rows: TableRows, dropped: Dropped, told: str) -> None:

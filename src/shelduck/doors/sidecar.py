@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from contextlib import suppress
 
-from shelduck.doors.attached.attach import attach, attached_to, forget, session_id, share
+from shelduck.doors.attached.attach import attach, attached_to, forget, session_id, setting, share
 from shelduck.doors.attached.takeover import TextKind
 from shelduck.engine.bridge.driver import default_session, serve
 from shelduck.engine.session import DataFrame, SparkSession
@@ -95,12 +95,7 @@ def _refuse_parameters(text: str, version: str) -> None:
 
 
 def _place(spark: SparkSession, name: str) -> _Place:
-    setting = f"spark.sql.catalog.{name}"
-    return (
-        name.lower(),
-        spark.conf.get(f"{setting}.uri", None),
-        spark.conf.get(f"{setting}.data-path", None),
-    )
+    return name.lower(), setting(spark, f"{name}.uri"), setting(spark, f"{name}.data-path")
 
 
 def main() -> None:

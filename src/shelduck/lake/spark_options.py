@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -63,10 +63,7 @@ def _wrong(told: str) -> InvalidRequest:
 
 def refuse_others(given: Mapping[str, str], known: tuple[str, ...], what: str) -> None:
     """Raise InvalidRequest for an option that is not among the known ones, and name it."""
-    lowered = {name.lower() for name in known}
-    for name in given:
-        if name.lower() in lowered:
-            continue
+    for name in without_options(given, known):
         instead = _INSTEAD.get(name.lower())
         listed = f"known options: {', '.join(known)}" if known else "there are no options"
         raise _wrong(
@@ -96,6 +93,12 @@ def option_value(given: Mapping[str, str], key: str) -> str | None:
     return next((value for name, value in given.items() if name.lower() == key.lower()), None)
 
 
+def without_options(given: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Return all options but those of these names, which have no case."""
+    lowered = {name.lower() for name in names}
+    return {name: value for name, value in given.items() if name.lower() not in lowered}
+
+
 def wants_partitions(given: Mapping[str, str]) -> bool:
     """Return whether the options of a writer have it replace only the partitions of its rows."""
     mode = option_value(given, OVERWRITE_MODE)
@@ -108,12 +111,11 @@ def evolution_asked(given: Mapping[str, str]) -> Evolution:
     ``mergeSchema`` is Spark's option, ``rescuedDataColumn`` Databricks', and ``evolve`` has the
     words of `Table.append`, with commas between several. ``expect`` is its text there.
     """
-    values = {name.lower(): value for name, value in given.items()}
-    words = values.get(EVOLVE)
-    merges = is_true(values.get(MERGE_SCHEMA.lower(), "false"), MERGE_SCHEMA)
+    words, merged = option_value(given, EVOLVE), option_value(given, MERGE_SCHEMA)
+    merges = merged is not None and is_true(merged, MERGE_SCHEMA)
     evolve = None if words is None else words.split(",")
-    expects = expected_members(values.get(EXPECT))
-    return evolution_of(evolve, values.get(RESCUE.lower()), merges=merges, expects=expects)
+    expects = expected_members(option_value(given, EXPECT))
+    return evolution_of(evolve, option_value(given, RESCUE), merges=merges, expects=expects)
 
 
 def refuse_made(given: Mapping[str, str], what: str) -> None:
@@ -121,8 +123,7 @@ def refuse_made(given: Mapping[str, str], what: str) -> None:
 
     The table gets all columns of its rows anyway.
     """
-    schemas = (MERGE_SCHEMA.lower(), EVOLVE, OVERWRITE_SCHEMA.lower())
-    refuse_written({n: v for n, v in given.items() if n.lower() not in schemas}, what)
+    refuse_written(without_options(given, (MERGE_SCHEMA, EVOLVE, OVERWRITE_SCHEMA)), what)
 
 
 def refuse_written(given: Mapping[str, str], what: str) -> None:
@@ -194,21 +195,18 @@ def changes_wanted(wanted: ChangesWanted, given: Mapping[str, str], what: str) -
 
 def changes_asked(given: Mapping[str, str], what: str) -> ChangesWanted:
     """Return what the options of ``spark.read.changes(…)`` ask for; InvalidRequest for others."""
-    values = {name.lower(): value for name, value in given.items()}
-    start, end = _one(values, _STARTS), _one(values, _ENDS)
+    start, end = _one(given, _STARTS), _one(given, _ENDS)
     if start is None:
         raise _wrong(f"{what} needs {' or '.join(_STARTS)}")
     excludes = [not is_true(option_value(given, name) or "true", name) for name in _INCLUDES]
     wanted = ChangesWanted(_end(*start), None if end is None else _end(*end), *excludes)
-    ranges = [name.lower() for name in _RANGES]
-    return changes_wanted(wanted, {n: v for n, v in given.items() if n.lower() not in ranges}, what)
+    return changes_wanted(wanted, without_options(given, _RANGES), what)
 
 
 def _streamed(given: Mapping[str, str], what: str) -> tuple[dict[str, str], ChangesWanted]:
     """Return the options of ``spark.readStream.changes(…)`` as those of a stream of all changes."""
-    own = [name.lower() for name in (*_RANGES, _MODE, _UPDATES)]
-    asked = {n: v for n, v in given.items() if n.lower() in own}
-    found = {n: v for n, v in given.items() if n.lower() not in own} | {_FEED[0]: "true"}
+    found = without_options(given, (*_RANGES, _MODE, _UPDATES)) | {_FEED[0]: "true"}
+    asked = without_options(given, found)
     starts = any(option_value(asked, name) is not None for name in _STARTS)
     wanted = changes_asked(asked if starts else asked | {_STARTS[0]: "0"}, what)
     if wanted.net or wanted.end is not None:
@@ -232,10 +230,9 @@ def read_options(given: Mapping[str, str], table: str) -> ReadOptions:
     """
     what = f"a reader of {table}"
     refuse_others(given, (*_VERSIONS, *_BRANCHES, *_TIMES, *_FEED, *_STARTS, *_ENDS), what)
-    values = {name.lower(): value for name, value in given.items()}
-    version, time = _one(values, (*_VERSIONS, *_BRANCHES)), _one(values, _TIMES)
-    start, end = _one(values, _STARTS), _one(values, _ENDS)
-    feed = _one(values, _FEED)
+    version, time = _one(given, (*_VERSIONS, *_BRANCHES)), _one(given, _TIMES)
+    start, end = _one(given, _STARTS), _one(given, _ENDS)
+    feed = _one(given, _FEED)
     if feed is None or not is_true(feed[1], feed[0]):
         for found in (start, end):
             if found is not None:
@@ -292,12 +289,10 @@ def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
     what = f"a stream of {table}"
     form = None
     if option_value(given, SPARKS_CHANGES) is not None:
-        others = {n: v for n, v in given.items() if n.lower() != SPARKS_CHANGES.lower()}
-        given, form = _streamed(others, what)
+        given, form = _streamed(without_options(given, [SPARKS_CHANGES]), what)
     known = (*_STARTS, _FROM, *_FEED, *_SKIPS, *_IGNORES, *_FILES, ON_SCHEMA_CHANGE)
     refuse_others(given, known, what)
-    values = {name.lower(): value for name, value in given.items()}
-    start = _one(values, (*_STARTS, _FROM))
+    start = _one(given, (*_STARTS, _FROM))
     version = timestamp = None
     newest = start is not None and start[0] == _STARTS[0] and start[1].strip().lower() == "latest"
     if start is not None and not newest:
@@ -305,7 +300,7 @@ def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
             version = _whole(*start)
         else:
             timestamp = _moment(*start)
-    files = _one(values, _FILES)
+    files = _one(given, _FILES)
     limit = 0 if files is None else _whole(*files)
     if files is not None and not limit:
         raise _wrong(f"option {files[0]} must be at least 1")
@@ -313,10 +308,10 @@ def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
         version,
         timestamp,
         newest,
-        _is_set(values, _FEED),
-        _is_set(values, _SKIPS),
-        _is_set(values, _IGNORES),
-        _follows(values.get(ON_SCHEMA_CHANGE.lower(), "fail")),
+        _is_set(given, _FEED),
+        _is_set(given, _SKIPS),
+        _is_set(given, _IGNORES),
+        _follows(option_value(given, ON_SCHEMA_CHANGE)),
         limit,
         form,
     )
@@ -327,19 +322,21 @@ def stream_options(given: Mapping[str, str], table: str) -> StreamOptions:
     return found
 
 
-def _is_set(values: Mapping[str, str], names: tuple[str, ...]) -> bool:
-    found = _one(values, names)
+def _is_set(given: Mapping[str, str], names: tuple[str, ...]) -> bool:
+    found = _one(given, names)
     return found is not None and is_true(found[1], found[0])
 
 
-def _follows(text: str) -> bool:
-    if text.strip().lower() not in ("fail", "follow"):
+def _follows(text: str | None) -> bool:
+    word = "fail" if text is None else text.strip().lower()
+    if word not in ("fail", "follow"):
         raise _wrong(f"option {ON_SCHEMA_CHANGE} must be 'fail' or 'follow', not {text!r}")
-    return text.strip().lower() == "follow"
+    return word == "follow"
 
 
-def _one(values: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] | None:
-    found = [(name, values[name.lower()]) for name in names if name.lower() in values]
+def _one(given: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str] | None:
+    values = ((name, option_value(given, name)) for name in names)
+    found = [(name, value) for name, value in values if value is not None]
     if len(found) > 1:
         raise _wrong(f"{found[0][0]} and {found[1][0]} cannot be used together; leave one out")
     return found[0] if found else None

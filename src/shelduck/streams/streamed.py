@@ -182,7 +182,8 @@ class TableStream:
             return start.at(end + 1) if idle else None
         if limit is None:
             return start.at(end + 1)
-        after = cut(arriving_files(self._arrivals(found, end)), start, limit)
+        plan = self._arrivals(found, end).plan
+        after = cut([*plan.born, *plan.born_partly], start, limit)
         if after is None:
             return start.at(end + 1)
         # All changes of one snapshot belong together: an update is two of them.
@@ -319,11 +320,6 @@ def arrivals_of(state: LakeState, table: TableVersion, found: FeedRange, last: i
     logged = ((s.id, entries) for s, entries in found.snapshots if s.id <= last)
     span = replace(found.span, last=last)
     return look_up(state, table, span, classify(logged, table.id))
-
-
-def arriving_files(feed: Feed) -> list[DataFile]:
-    """Return the files that hold added rows."""
-    return [*feed.plan.born, *feed.plan.born_partly]
 
 
 def added_rows(

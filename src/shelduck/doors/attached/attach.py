@@ -116,7 +116,7 @@ def _require_free(spark: SparkSession, name: str, *, default: bool) -> None:
     if known is not None and known.is_shared:
         # The session has it from the one that made it.
         detach(spark, name)
-    if name.lower() in attached_to(spark).lakes or _setting(spark, name) not in (None, CLASS):
+    if name.lower() in attached_to(spark).lakes or setting(spark, name) not in (None, CLASS):
         raise AlreadyExists(f"catalog {name!r} already exists in this session; detach it first")
     if default:
         engine_for(spark).require_current_catalog(name)
@@ -305,12 +305,12 @@ def session_id(spark: SparkSession) -> str:
 def _address(
     spark: SparkSession, name: str, url: str | None, data_path: str | None
 ) -> tuple[str, str | None]:
-    url = url or _setting(spark, f"{name}.uri")
+    url = url or setting(spark, f"{name}.uri")
     if url is None:
         raise InvalidRequest(
             f"the address of lake {name!r} is missing; pass a url, or set {_SETTING}{name}.uri"
         )
-    return url, data_path or _setting(spark, f"{name}.data-path")
+    return url, data_path or setting(spark, f"{name}.data-path")
 
 
 def _named_by_settings(spark: SparkSession) -> str:
@@ -325,7 +325,8 @@ def _named_by_settings(spark: SparkSession) -> str:
     return found[0]
 
 
-def _setting(spark: SparkSession, name: str) -> str | None:
+def setting(spark: SparkSession, name: str) -> str | None:
+    """Return a setting of a catalog of a session: its class, or ``NAME.uri`` and the like."""
     return spark.conf.get(f"{_SETTING}{name}", None)
 
 

@@ -37,6 +37,7 @@ from shelduck.lake.spark_options import (
     refuse_others,
     refuse_written,
     wants_partitions,
+    without_options,
 )
 from shelduck.lake.state import LakeState
 from shelduck.lake.table_changes import changes_between, spark_changes
@@ -188,7 +189,7 @@ def write_as_told(
     elif mode == "overwrite partitions":
         known = (*known, OVERWRITE_MODE)
     refuse = refuse_made if is_made else refuse_written
-    refuse(_without(options, known), f"a write into {table.name}")
+    refuse(without_options(options, known), f"a write into {table.name}")
     for column, text in fixed.items():
         # Spark casts it, and may round it.
         field = table.columns.get((column,), str(table.name))
@@ -290,12 +291,6 @@ def require_stream(table: str, mode: str, options: Mapping[str, str]) -> Evoluti
 def by_name(told: Sequence[str]) -> dict[str, str]:
     """Return values by name, given as each name and its value."""
     return dict(zip(told[::2], told[1::2], strict=True))
-
-
-def _without(options: Mapping[str, str], known: Sequence[str]) -> dict[str, str]:
-    """Return the options that a write does not follow."""
-    lowered = {name.lower() for name in known}
-    return {name: value for name, value in options.items() if name.lower() not in lowered}
 
 
 def write_schema(columns: Schema) -> T.StructType:

@@ -16,7 +16,14 @@ from shelduck.engine.session import DataFrame, SparkSession, branch_of
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.lake.lookup import version_at
 from shelduck.lake.results import table_name
-from shelduck.lake.spark_options import SPARKS_CHANGES, changes_asked, read_options, stream_options
+from shelduck.lake.spark_options import (
+    SPARKS_CHANGES,
+    changes_asked,
+    option_value,
+    read_options,
+    stream_options,
+    without_options,
+)
 from shelduck.lake.state import LakeState
 from shelduck.model.changes.stream import POSITION, StreamPosition
 from shelduck.model.tables.table_version import DEFAULT_SCHEMA
@@ -98,21 +105,19 @@ class LakeSources:
         self, options: Mapping[str, str], branch: str
     ) -> tuple[AttachedTable, dict[str, str]]:
         """Return the table that options name, and the other options."""
-        rest = dict(options)
-        lowered = {name.lower(): name for name in rest}
-        found = {
-            name: rest.pop(lowered[name]) for name in (_CATALOG, _TABLE, _PATH) if name in lowered
-        }
-        name = found.get(_TABLE) or found.get(_PATH)
-        if name is None or (_TABLE in found and _PATH in found):
+        own = (_CATALOG, _TABLE, _PATH)
+        catalog, table, path = (option_value(options, name) for name in own)
+        name = table or path
+        if name is None or (table is not None and path is not None):
             raise InvalidRequest(
                 'format("shelduck") needs the name of one table: .option("table", "main.events"),'
                 ' or .load("main.events")',
                 about="option",
             )
-        state = copy.copy(self._lake(found.get(_CATALOG)))
+        state = copy.copy(self._lake(catalog))
         state.branch = branch
-        return AttachedTable.meant(state, "", table_name(split_name(name), DEFAULT_SCHEMA)), rest
+        found = table_name(split_name(name), DEFAULT_SCHEMA)
+        return AttachedTable.meant(state, "", found), without_options(options, own)
 
     def _lake(self, catalog: str | None) -> LakeState:
         """Return the lake at an address, or the attached one of a name."""
@@ -139,7 +144,7 @@ class LakeSources:
 
 def _require_no_secret(options: Mapping[str, str]) -> None:
     """Refuse an address with a password in an option of a stream: Spark writes it into its log."""
-    address = next((value for name, value in options.items() if name.lower() == _CATALOG), "")
+    address = option_value(options, _CATALOG) or ""
     if "://" in address and parse_address(address).has_secret:
         raise InvalidRequest(
             "Spark logs the options of a stream, so its address must have no password; attach the"

@@ -50,7 +50,6 @@ from shelduck.model.text.names import split_name
 from shelduck.model.types.data_types import DataType, Member, Struct, members_of, shared_parts
 
 Changes = tuple[TableChange, ...]
-_RESETS = (ResetPartitioning, ResetSorting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +79,16 @@ def difference(
     after = target.made()
     kept = Schema(tuple(f for f in after.columns if table.columns.by_id(f.id) is not None))
     _require_same_model(table, file, rollups, kept)
-    partitions = _partitions(table, file, kept)
-    sorting = _sorting(table, file, kept)
+    moves, sorts = _has_other_partitions(table, file, kept), _has_other_order(table, file, kept)
     constraints = _constraints(table, file, kept)
     changes: list[TableChange] = []
-    if partitions and table.partition:
-        changes.append(ResetPartitioning())
-    if sorting and table.sort:
-        changes.append(ResetSorting())
+    changes += [ResetPartitioning()] if moves and table.partition else []
+    changes += [ResetSorting()] if sorts and table.sort else []
     changes += [c for c in constraints if isinstance(c, DropConstraint)]
     changes += _of_columns(table, after, file)
-    changes += [c for c in (*partitions, *sorting) if not isinstance(c, _RESETS)]
+    keys, order = file.table.partitioned_by, file.table.sorted_by
+    changes += [SetPartitioning(keys)] if moves and keys else []
+    changes += [SetSorting(order)] if sorts and order else []
     now, told = shown_properties(table.properties, kept), file.table.properties
     wanted = dict(storage_property(k, v) or (k, v) for k, v in sorted(told.items()))
     changes += property_changes(now, wanted)
@@ -123,32 +121,24 @@ def _same_type(one: DataType, other: DataType) -> bool:
     return is_all and all(a.name == b.name and _same_type(a.type, b.type) for a, b in pairs)
 
 
-def _partitions(
-    table: TableVersion, file: TableFile, kept: Schema
-) -> list[SetPartitioning | ResetPartitioning]:
+def _has_other_partitions(table: TableVersion, file: TableFile, kept: Schema) -> bool:
     now = [(k.column_id, k.transform) for k in table.partition]
     wanted = []
     for key in file.table.partitioned_by:
         field = kept.find((key.column,))
         wanted.append((None if field is None else field.id, str(key.transform)))
-    if now == wanted:
-        return []
-    keys = file.table.partitioned_by
-    return [SetPartitioning(tuple(keys)) if keys else ResetPartitioning()]
+    return now != wanted
 
 
-def _sorting(table: TableVersion, file: TableFile, kept: Schema) -> list[SetSorting | ResetSorting]:
+def _has_other_order(table: TableVersion, file: TableFile, kept: Schema) -> bool:
     if file.table.keys is not None and not file.table.sorted_by:
         # Tables with keys are sorted by them.
-        return []
+        return False
     older = ((table.columns.by_id(f.id), f.name) for f in kept)
     names = {f.name.lower(): name for f, name in older if f is not None}
     now = [_renamed(parse_sort_key(text), names) for text in table.sort]
     wanted = [_renamed(key, {}) for key in file.table.sorted_by]
-    if now == wanted:
-        return []
-    keys = file.table.sorted_by
-    return [SetSorting(tuple(keys)) if keys else ResetSorting()]
+    return now != wanted
 
 
 def _renamed(key: SortKey, names: Mapping[str, str]) -> SortKey:

@@ -231,20 +231,14 @@ def _altered(
         return
     light, heavy = (found.changes, ()) if rollups else light_and_heavy(table, found.changes)
     lost = tuple(f"{name}.{column}" for column in found.lost)
-    if light:
-        plan = CatalogVerbs(state, unit).table(str(name)).plan_alter(*light)
-        felt = tuple([f"queries that name {n} fail" for n in found.lost] + list(_felt(light)))
-        yield TablePlan(name, Action.ALTER, _alter_text(name, light), plan, felt, lost, light)
-        if heavy and plan.change is not None:
+    gone = [f"queries that name {n} fail" for n in found.lost] if light else []
+    for part in filter(None, (light, heavy)):
+        plan = CatalogVerbs(state, unit).table(str(name)).plan_alter(*part)
+        text = f"ALTER TABLE {name} {', '.join(map(str, part))}"
+        yield TablePlan(name, Action.ALTER, text, plan, (*gone, *_felt(part)), lost, part)
+        gone, lost = [], ()
+        if heavy and part is light and plan.change is not None:
             unit.workspace.alter_table(plan.change)
-    if heavy:
-        plan = CatalogVerbs(state, unit).table(str(name)).plan_alter(*heavy)
-        felt, lost = tuple(_felt(heavy)), () if light else lost
-        yield TablePlan(name, Action.ALTER, _alter_text(name, heavy), plan, felt, lost, heavy)
-
-
-def _alter_text(name: TableName, changes: Sequence[TableChange]) -> str:
-    return f"ALTER TABLE {name} {', '.join(map(str, changes))}"
 
 
 def _replaced(table: TableVersion, done: Sequence[Job]) -> dict[int, int]:

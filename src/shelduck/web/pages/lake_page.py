@@ -190,14 +190,6 @@ class Deed:
     table: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotLine:
-    """A snapshot of the log."""
-
-    snapshot: Snapshot
-    deeds: tuple[Deed, ...]
-
-
 def show_log(site: Site, request: Request) -> Response:
     """Return the log, the newest snapshots first."""
     query = request.query_params
@@ -215,12 +207,12 @@ def show_log(site: Site, request: Request) -> Response:
         tables = named_tables(connection, head.id)
         ids = {e.id for _, entries in found for e in entries if e.id is not None}
         names = names_of_tables(connection, ids)
-    lines = [SnapshotLine(s, tuple(_deeds(entries, names))) for s, entries in found[:PAGE]]
+    lines = [(s, list(_deeds(entries, names))) for s, entries in found[:PAGE]]
     return site.render(
         request,
         "snapshots.html",
         lines=lines,
-        older=lines[-1].snapshot.id if len(found) > PAGE else None,
+        older=lines[-1][0].id if len(found) > PAGE else None,
         wanted=wanted,
         people=people,
         tables=tables,

@@ -45,14 +45,6 @@ class Event:
     renamed_to: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownColumn:
-    """A column of the schema at a snapshot, with its depth."""
-
-    state: ColumnState
-    depth: int
-
-
 def show(site: Site, request: Request) -> Response:
     """Return the page of a table."""
     number = int(request.path_params["table"])
@@ -166,14 +158,15 @@ class Events:
         return old, new
 
 
-def _schema(history: Sequence[ColumnState], at: int) -> list[ShownColumn]:
+def _schema(history: Sequence[ColumnState], at: int) -> list[tuple[ColumnState, int]]:
+    """Return the columns at a snapshot, each with its depth."""
     there = sorted((s for s in history if s.is_at(at)), key=lambda s: (s.order, s.id))
-    found: list[ShownColumn] = []
+    found: list[tuple[ColumnState, int]] = []
 
     def add(parent: int | None, depth: int) -> None:
         for state in there:
             if state.parent == parent:
-                found.append(ShownColumn(state, depth))
+                found.append((state, depth))
                 add(state.id, depth + 1)
 
     add(None, 0)
