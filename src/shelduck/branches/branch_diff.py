@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -165,7 +165,7 @@ class BranchDiff:
             lines += [f"| {_code(t.table)} | {t.change} | {t.counted} |" for t in self.tables]
         if statements := [f"{t.sql};" for t in self.tables if t.sql]:
             lines += ["", *_fenced("sql", statements)]
-        if rows := [row for t in self.tables for row in _told_rows(t)]:
+        if rows := [f"{t.table} {_line(row)}" for t in self.tables for row in t.rows]:
             lines += ["", "<details><summary>Rows</summary>", "", *_fenced("", rows), "</details>"]
         if told := self._refused():
             lines += ["", "**A merge is refused**", "", *_fenced("", told)]
@@ -176,10 +176,6 @@ def conflict_text(one: MergeConflict) -> str:
     """Return a conflict in words."""
     base, ours, theirs = (state or "nothing" for state in (one.base, one.ours, one.theirs))
     return f"{one.kind} {one.item} of {one.table} was {base}, is {ours}, and on the branch {theirs}"
-
-
-def _told_rows(table: TableDiff) -> Iterator[str]:
-    return (f"{table.table} {_line(row)}" for row in table.rows)
 
 
 def _line(row: Mapping[str, object]) -> str:

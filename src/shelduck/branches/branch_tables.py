@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,6 +12,7 @@ from shelduck.catalog.read.twins import branches_at, keeps_rows
 from shelduck.errors import Conflict, InvalidRequest, NotFound, Unsupported
 from shelduck.files.verb import FlushVerbs
 from shelduck.lake.evolution.arrangement import arrangement_of
+from shelduck.lake.lookup import table_then
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
@@ -199,16 +199,6 @@ def table_pairs(
             yield ours, None
 
 
-def table_then(
-    unit: UnitOfWork, connection: Connection, table: TableId, snapshot: int
-) -> TableVersion | None:
-    """Return a table at a snapshot, None if one of both is not there."""
-    with suppress(NotFound):
-        at = read.snapshot(connection, version=snapshot)
-        return read.table_by_id(connection, table, at, unit.state.info)
-    return None
-
-
 def twin_as_begun(
     unit: UnitOfWork, connection: Connection, table: TableVersion, twin: Twin
 ) -> TableVersion:
@@ -216,7 +206,7 @@ def twin_as_begun(
 
     Raises Conflict if the snapshot has expired.
     """
-    found = table_then(unit, connection, table.id, twin.since)
+    found = table_then(connection, table.id, twin.since, unit.state.info)
     if found is not None:
         return found
     raise Conflict(

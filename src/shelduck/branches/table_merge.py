@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shelduck.branches.branch_tables import table_then, twin_as_begun
+from shelduck.branches.branch_tables import twin_as_begun
 from shelduck.branches.changed_rows import RowMerge, Side, delete_changed, give_rows
 from shelduck.branches.keyed_rows import KeyedMerge
 from shelduck.branches.merging import (
@@ -31,6 +31,7 @@ from shelduck.catalog.read.twins import TwinFile, files_by_path, keeps_rows
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.engine.session import DataFrame
 from shelduck.errors import NotFound
+from shelduck.lake.lookup import table_then
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import (
     COMPACTIONS,
@@ -170,8 +171,8 @@ class TableMerge:
             self._now = [self._files_of(side, self._history.head) for side in self._sides]
         if self._changed[1] and self._apart:
             self._then = [self._files_of(side, side.since) for side in self._sides]
-            connection = self._history.connection
-            self._ours_then = table_then(self._unit, connection, self._ours.id, self._twin.base)
+            connection, info = self._history.connection, self._unit.state.info
+            self._ours_then = table_then(connection, self._ours.id, self._twin.base, info)
         verbs = self._history.changes(self._theirs, self._twin.since)
         self._copies = bool(verbs & COMPACTIONS or rollup_names(self._ours))
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 from shelduck.catalog.commit.settled import is_settled, settled_at
-from shelduck.catalog.read import read
 from shelduck.engine.named_errors import SparkError, data_fault
 from shelduck.engine.session import DataFrame, SparkSession
-from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.done import Counts, Done, Loaded
 from shelduck.lake.evolution.alter_plan import AlterPlan
-from shelduck.lake.lookup import rows_of
+from shelduck.lake.lookup import rows_of, table_then
 from shelduck.lake.preflight import Preflight
 from shelduck.lake.results import TableName
 from shelduck.lake.table_changes import feed_since
@@ -451,15 +450,10 @@ def _came(unit: UnitOfWork, table: TableVersion, base: SnapshotId) -> DataFrame 
 
     Files that a job writes know nothing of it, but those of the snapshot ``base`` do.
     """
-    since = feed_since(unit, table, base)
-    try:
-        with unit.state.store.read() as connection:
-            at = read.snapshot(connection, version=base)
-            before = read.table_by_id(connection, table.id, at, unit.state.info)
-    except NotFound:
-        return None
+    since, state = feed_since(unit, table, base), unit.state
+    before = state.store.ask(table_then, table.id, base, state.info)
     if since is None or before is None:
         return None
-    rows = table_rows(unit.state.store, before, unit.state.layouts)
-    frame = rows.frame(unit.state.spark, [], (Origin.ROW_ID, Origin.SNAPSHOT_ID))
+    rows = table_rows(state.store, before, state.layouts)
+    frame = rows.frame(state.spark, [], (Origin.ROW_ID, Origin.SNAPSHOT_ID))
     return as_inserted(frame).unionByName(since, allowMissingColumns=True)

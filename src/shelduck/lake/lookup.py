@@ -20,10 +20,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 from shelduck import clock
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
-from shelduck.catalog.read import read as catalog_read
 from shelduck.catalog.read.overview.table_files import stored_rows
 from shelduck.catalog.running import job_rows as catalog_jobs
 from shelduck.catalog.running.job_rows import open_job, published_conversions, speeds
+from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.schema.own_tables import if_known
 from shelduck.engine.failures import SparkFailure, told_of_spark
 from shelduck.engine.rows.assign import Assigning, telling_failures
@@ -43,7 +43,7 @@ from shelduck.model.files.data_file import NewDataFile
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.constraints import CONSTRAINTS, constraints_of
 from shelduck.model.tables.properties import FOLLOWS
-from shelduck.model.tables.schema import Field, FieldId, path_text
+from shelduck.model.tables.schema import Field, FieldId, TableId, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.intervals import Interval, parse_interval
@@ -91,13 +91,23 @@ def version_at(
         with state.store.read() as connection:
             at = None
             if version is not None or when is not None:
-                at = catalog_read.snapshot(connection, version=version, timestamp=when)
+                at = read.snapshot(connection, version=version, timestamp=when)
             return state.tables.table(connection, name.home, name.name, at)
     except NotFound:
         twin = twin_named(UnitOfWork(state).workspace, name, state.current.schema)
         if twin is None:
             raise
         return version_at(state, twin, version, timestamp)
+
+
+def table_then(
+    connection: read.Connection, number: TableId, snapshot: int, lake: LakeInfo
+) -> TableVersion | None:
+    """Return a table at a snapshot by its id, None if one of both is not there."""
+    with suppress(NotFound):
+        at = read.snapshot(connection, version=snapshot)
+        return read.table_by_id(connection, number, at, lake)
+    return None
 
 
 def as_of_today(unit: UnitOfWork, then: TableVersion) -> TableVersion:
@@ -150,7 +160,7 @@ def table_of_id(unit: UnitOfWork, known: TableVersion) -> TableVersion:
     found = _same_table(unit, name, known)
     if found is None and known.id >= 0:
         with unit.workspace.reading() as connection:
-            other = catalog_read.name_at(connection, known.id, unit.workspace.base)
+            other = read.name_at(connection, known.id, unit.workspace.base)
             found = None if other is None else _same_table(unit, TableName(*other), known)
     if found is None:
         raise Conflict(

@@ -7,13 +7,11 @@ updates it. After a crash the next worker finds the table and catches up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
-from shelduck.catalog.read import read as catalog_read
-from shelduck.errors import Conflict, NotFound
+from shelduck.errors import Conflict
 from shelduck.lake.evolution.plan import plan_alter
-from shelduck.lake.lookup import rows_of, table_of_id
+from shelduck.lake.lookup import rows_of, table_of_id, table_then
 from shelduck.lake.results import Committed, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out
@@ -139,7 +137,9 @@ def drop_unlisted(state: LakeState, job: Job) -> None:
     """Drop what a cancelled job has filled, even if its table is gone."""
 
     def stage(unit: UnitOfWork) -> None:
-        base = _by_id(state, job, unit.workspace.base.id) or _by_id(state, job, job.base)
+        around = unit.workspace.base.id, job.base
+        seen = (state.store.ask(table_then, job.table_id, at, state.info) for at in around)
+        base = next(filter(None, seen), None)
         if base is None:
             return
         for spec in job.work.rollups:
@@ -244,11 +244,3 @@ def _is_left(base: TableVersion, found: TableVersion) -> bool:
 def _is_rollup(base: TableVersion, found: TableVersion) -> bool:
     rollup = rollup_of(found)
     return rollup is not None and rollup.base == base.uuid
-
-
-def _by_id(state: LakeState, job: Job, version: int) -> TableVersion | None:
-    """Return the table of a job as of a snapshot, None if it did not exist there."""
-    with state.store.read() as connection, suppress(NotFound):
-        at = catalog_read.snapshot(connection, version)
-        return catalog_read.table_by_id(connection, job.table_id, at, state.info)
-    return None
