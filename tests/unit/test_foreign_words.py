@@ -21,7 +21,7 @@ from shelduck.text import foreign_words
 from shelduck.text.ddl.partitioning import partition_keys
 
 PATTERNS = foreign_words._STATEMENTS
-ADVICE = [*PATTERNS.values(), *foreign_words._PROCEDURES.values()]
+ADVICE = [*PATTERNS.values(), *foreign_words.PROCEDURES.values()]
 ADVICE += properties._FOREIGN.values()
 
 TOLD = {
@@ -115,4 +115,4 @@ def test_what_is_advised_exists():
 
     assert called
     assert called <= set(PROCEDURES)
-    assert not set(foreign_words._PROCEDURES) & set(PROCEDURES)
+    assert not set(foreign_words.PROCEDURES) & set(PROCEDURES)

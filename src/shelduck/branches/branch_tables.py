@@ -109,9 +109,7 @@ def flush_kept(state: LakeState, tables: Collection[TableVersion]) -> None:
     unit = UnitOfWork(state)
     for table in tables:
         for each in (table, *_rollups_then(unit, table)):
-            with state.store.read() as connection:
-                keeps = keeps_rows(connection, each.id, table.snapshot.id)
-            if keeps:
+            if state.store.ask(keeps_rows, each.id, table.snapshot.id):
                 FlushVerbs(state, TableName.of(each)).flush_inlined_data()
 
 

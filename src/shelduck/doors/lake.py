@@ -134,8 +134,8 @@ class Lake(LakeUpkeep, LakeBorders, BranchVerbs, CarryVerbs, in_parts=True):
             before: Only older ones than this snapshot, such as the first one of the page before.
         """
         require_limit(limit)
-        with self._state.store.read() as connection:
-            return Snapshots(catalog_read.snapshots(connection, limit=limit, before=before))
+        found = self._state.store.ask(catalog_read.snapshots, limit=limit, before=before)
+        return Snapshots(found)
 
     def set_option(
         self, name: str, value: OptionValue, *, schema: str | None = None, table: str | None = None

@@ -135,8 +135,8 @@ class _Found:
         self.files += rows.files
         self._mappings |= rows.mappings
         for some in chunks([f.id for f in rows.files if f.partition_id is not None], PART):
-            with self._state.store.read() as connection:
-                self._partitions |= read_upkeep.partitions(connection, self._table, some)
+            found = self._state.store.ask(read_upkeep.partitions, self._table, some)
+            self._partitions |= found
 
     def survey(self) -> Survey:
         """Return the survey of the files so far."""

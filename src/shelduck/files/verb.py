@@ -307,8 +307,7 @@ class FlushVerbs(TableHandle):
         Raises:
             Conflict: another commit changed the rows; flush again.
         """
-        if self._unit is not None:
-            raise InvalidRequest("a flush commits by itself; run it outside of the transaction")
+        refuse_in_transaction(self._unit, "a flush")
 
         note = ""
 

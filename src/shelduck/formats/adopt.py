@@ -289,6 +289,5 @@ class AdoptVerbs(RowVerbs):
         staged = self._unit.workspace.staged_rows(table) if self._unit is not None else None
         known = {f.path for f in staged.files if f is not None} if staged else set()
         if table.id >= 0:
-            with self._state.store.read() as connection:
-                known |= live_paths(connection, table)
+            known |= self._state.store.ask(live_paths, table)
         return known

@@ -60,9 +60,8 @@ def with_dictionaries(
         return found
     if table.snapshot.next_file_id <= _FEW or (found is not None and found.is_refused):
         return found
-    with unit.state.store.read() as connection:
-        if bytes_of_large_files(connection, table, _SMALL) <= _WORTH:
-            return found
+    if unit.state.store.ask(bytes_of_large_files, table, _SMALL) <= _WORTH:
+        return found
     engine = engine_for(unit.state.spark)
     if not engine.reads_dictionaries:
         return found

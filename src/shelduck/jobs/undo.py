@@ -17,6 +17,7 @@ from shelduck.files.compact import Survey, survey
 from shelduck.jobs.convert import OlderValues, held, unheld
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.evolution.plan import plan_alter
+from shelduck.lake.lookup import table_then
 from shelduck.lake.results import TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import view_of
@@ -30,8 +31,8 @@ from shelduck.model.shadows.shadows import (
     named_columns,
     require_usable,
 )
-from shelduck.model.tables.schema import Field, Kind, Schema, SnapshotId, path_text
-from shelduck.model.tables.table_version import Conversion, Feature, Snapshot, TableVersion
+from shelduck.model.tables.schema import Field, Kind, Schema, SnapshotId, TableId, path_text
+from shelduck.model.tables.table_version import Conversion, Feature, TableVersion
 from shelduck.model.types.data_types import FLOATS, type_text
 from shelduck.model.types.promotions import Verdict
 from shelduck.read.table_rows import table_rows
@@ -303,7 +304,7 @@ def undo_of(state: LakeState, number: int, wanted: WayBack, *, of: TableName | N
     clauses, conversions = plan_undo(past, wanted)
     losses = ""
     if any(c.recalls for c in conversions):
-        has_past = _snapshots_around(state, past.after.snapshot.id) is not None
+        has_past = len(_versions_around(state, past.now.id, past.after.snapshot.id)) == 2
         conversions = [replace(c, recalls=c.recalls and has_past) for c in conversions]
         losses = _losses(past, has_past=has_past)
     plan = plan_alter(past.now, clauses, conversions)
@@ -373,30 +374,22 @@ def older_values(state: LakeState, table: TableVersion, undone: Undone) -> Older
     return around
 
 
-def rows_around(state: LakeState, table: int, published: int) -> OlderValues | None:
+def rows_around(state: LakeState, table: TableId, published: int) -> OlderValues | None:
     """Return the rows of a table just before and just after a job published it.
 
     None if one of the snapshots has expired. Nothing is read yet.
     """
-    around = _snapshots_around(state, published)
-    if around is None:
+    around = _versions_around(state, table, published)
+    if len(around) < 2:
         return None
-    with state.store.read() as connection:
-        found = [read.table_by_id(connection, table, at, state.info) for at in around]
-    before, after = (
-        table_rows(state.store, version, state.layouts) for version in found if version is not None
-    )
-    return OlderValues(before, after)
+    return OlderValues(*(table_rows(state.store, found, state.layouts) for found in around))
 
 
-def _snapshots_around(state: LakeState, published: int) -> tuple[Snapshot, Snapshot] | None:
-    """Return the snapshot that a job published, after the one before; None if one has expired."""
-    with state.store.read() as connection:
-        try:
-            before = read.snapshot(connection, version=published - 1)
-            return before, read.snapshot(connection, version=published)
-        except NotFound:
-            return None
+def _versions_around(state: LakeState, table: TableId, published: int) -> list[TableVersion]:
+    """Return a table before and after a job published it, without those of expired snapshots."""
+    numbers = published - 1, published
+    found = (state.store.ask(table_then, table, number, state.info) for number in numbers)
+    return [version for version in found if version is not None]
 
 
 def _told(found: Survey, past: PublishedJob, plan: AlterPlan, losses: str) -> list[str]:
@@ -442,9 +435,8 @@ def compared_jobs(state: LakeState, table: TableVersion) -> Iterator[ComparedJob
     an undo took from an older snapshot, or from files after that snapshot had expired. Jobs that
     folded rows have fewer of them, and are left out.
     """
-    with state.store.read() as connection:
-        jobs = [j for j in catalog_jobs.jobs(connection) if j.table_id == table.id and j.published]
-    for job in jobs:
+    known = state.store.ask(catalog_jobs.jobs)
+    for job in (j for j in known if j.table_id == table.id and j.published):
         if not job.is_understood or not job.work.conversions or job.work.folded:
             continue
         undone = job.work.undoes

@@ -51,15 +51,14 @@ def twin_on(
     """
     with seen.reading() as connection:
         found = _branch(seen, connection, ref)
-        is_there = seen.has_table(table)
+        known = seen.find_table(table)
         schema = found[0] if found and is_tag in (None, found[1].is_tag) else None
-        if schema is not None and not is_there:
+        if schema is not None and known is None:
             same = TableName(schema.name, table.name)
             return same if seen.has_table(same) else None
         twins = {} if schema is None else twins_in(connection, schema.id, seen.base.id)
-        if not is_there:
+        if known is None:
             return None
-        known = seen.table(table)
         if schema is None or known.id not in twins:
             what = "branch or tag" if is_tag is None else "tag" if is_tag else "branch"
             raise NotFound(f"{what} {ref!r} of {known.full_name} does not exist")

@@ -147,8 +147,7 @@ def replaced_columns(
 
 
 def _jobs_of(unit: UnitOfWork, table: TableVersion) -> list[Job]:
-    with unit.state.store.read() as connection:
-        return [job for job in catalog_jobs.jobs(connection) if job.table_id == table.id]
+    return [job for job in unit.state.store.ask(catalog_jobs.jobs) if job.table_id == table.id]
 
 
 def table_of_id(unit: UnitOfWork, known: TableVersion) -> TableVersion:
@@ -233,8 +232,7 @@ def with_cost(state: LakeState, table: TableVersion, plan: AlterPlan) -> AlterPl
 
 def _speed(state: LakeState) -> Speed:
     """Return how fast earlier jobs of this lake were."""
-    with state.store.read() as connection:
-        known = speeds(connection).values()
+    known = state.store.ask(speeds).values()
     spent = sum(s.milliseconds * s.cores for s in known) / 1000
     size = sum(s.bytes for s in known)
     return Speed(size / spent, len(known)) if spent and size else Speed()

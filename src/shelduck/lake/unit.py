@@ -137,10 +137,8 @@ class UnitOfWork:
 
     def has_landed(self) -> bool:
         """Return whether the batch of the unit is already committed."""
-        if self.batch is None:
-            return False
-        with self.state.store.read() as connection:
-            return landed_in(connection, self.batch) is not None
+        batch = self.batch
+        return batch is not None and self.state.store.ask(landed_in, batch) is not None
 
     def require_open(self) -> None:
         """Raise InvalidRequest if the unit has ended; who asks is about to use it."""

@@ -122,8 +122,7 @@ class TableStream:
         return self._whole(StreamPart(now, now, high=0, whole=True))
 
     def _newest(self) -> int:
-        with self._state.store.read() as connection:
-            return int(catalog_read.snapshot(connection).id)
+        return int(self._state.store.ask(catalog_read.snapshot).id)
 
     def _first(self) -> StreamPosition | None:
         """Return where the stream begins, None if that snapshot does not exist yet."""

@@ -8,7 +8,7 @@ To add a statement, add a line to ``_STATEMENTS``: a pattern of the words that m
 what follows ``; `` in the error. In a pattern ``<name>`` is a name with or without dots, ``…`` any
 words before the query, ``[A B]`` words that may be missing, and ``A|B`` one of both. What follows
 the pattern does not matter, and the first pattern that fits counts. To add a procedure or a
-transform of partition keys, add a line to ``_PROCEDURES`` or ``_TRANSFORMS``. Tests in
+transform of partition keys, add a line to ``PROCEDURES`` or ``TRANSFORMS``. Tests in
 ``tests/unit/test_foreign_words.py`` read every line.
 """
 
@@ -96,7 +96,7 @@ _STATEMENTS = {
     ),
     f"{_ALTER} SET SERDE|SERDEPROPERTIES|FILEFORMAT": _FILES,
 }
-_PROCEDURES = {
+PROCEDURES = {
     "cherrypick_snapshot": "use INSERT INTO t SELECT * FROM t VERSION AS OF n",
     "compute_partition_stats": "every write keeps statistics; leave it out",
     "compute_table_stats": _ANALYZE,
@@ -150,7 +150,7 @@ class ForeignWords:
 
 
 # Spark gives CLUSTER BY and clusterBy() to a catalog as a transform.
-_TRANSFORMS = {
+TRANSFORMS = {
     "CLUSTER_BY": ForeignWords("CLUSTER BY", _SORT),
     "TRUNCATE": ForeignWords("partitioning by truncate()", "use columns or bucket(N, c)"),
     "VOID": ForeignWords("partitioning by void()", "leave it out"),
@@ -165,16 +165,6 @@ def foreign_statement(tokens: Sequence[Token]) -> ForeignWords | None:
         if found is not None:
             return ForeignWords(_told(found.groups(), pattern), instead)
     return None
-
-
-def foreign_procedure(name: str) -> str | None:
-    """Return what to write instead of another system's procedure, None for an unknown one."""
-    return _PROCEDURES.get(name)
-
-
-def foreign_transform(word: str) -> ForeignWords | None:
-    """Return what another system's transform of a partition key asks for, None for an unknown."""
-    return _TRANSFORMS.get(word)
 
 
 def _word(token: Token) -> str:

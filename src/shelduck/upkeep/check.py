@@ -287,8 +287,7 @@ def _repair(checker: _Checker, wanted: Iterable[Problem]) -> None:
         check_rollups.forget_settled_too_late(state)
     rows = bool(kinds & {"row", "number", "names"})
     if rows or checker.corrected:
-        with state.store.read() as connection:
-            base = read.snapshot(connection).id
+        base = state.store.ask(read.snapshot).id
         change = RepairCatalog(rows, tuple(checker.corrected))
         commit(state.store, state.info, [change], base=base, info=state.commit_info("repair"))
     if "orphan" in kinds:

@@ -272,8 +272,7 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
         return [one for one in done if not one.is_nothing]
 
     def _options(self) -> TableOptions:
-        with self._state.store.read() as connection:
-            return table_options(read_settings(connection))
+        return table_options(self._state.store.ask(read_settings))
 
 
 def _note(done: Result) -> str:

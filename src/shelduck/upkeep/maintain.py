@@ -173,12 +173,11 @@ class _Run:
 
     def _of_lake(self) -> list[DueStep]:
         now = clock.now()
-        with self.state.store.read() as connection:
-            return steps_of_lake(lake_facts(connection, now, DueWork.REMOVE_ORPHANS.value), now)
+        facts = self.state.store.ask(lake_facts, now, DueWork.REMOVE_ORPHANS.value)
+        return steps_of_lake(facts, now)
 
     def _of_tables(self) -> list[tuple[TableFacts, list[DueStep]]]:
-        with self.state.store.read() as connection:
-            return by_worth(table_facts(connection))
+        return by_worth(self.state.store.ask(table_facts))
 
     def _lake_step(self, step: DueStep) -> None:
         with self._maintainer.claim(step.work.value) as claim:

@@ -103,9 +103,8 @@ def _unused(
     paths = {
         f: [storage_path(p) for p in (f.path, *_other_paths(lake, f, chosen.adopted))] for f in lot
     }
-    with store.read() as connection:
-        # Others may have added a waiting file to a table since.
-        used.read_newer(connection)
+    # Others may have added a waiting file to a table since.
+    store.ask(used.read_newer)
     named = used.among({p for some in paths.values() for p in some})
     return [f for f in lot if named.isdisjoint(paths[f]) and (chosen.adopted or not f.is_adopted)]
 

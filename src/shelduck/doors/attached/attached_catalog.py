@@ -170,9 +170,9 @@ class AttachedLake:
                 return [(n,) for n in sorted((*unit.table_names(schema), *unit.view_names(schema)))]
             case "keys":
                 workspace = view_of(self.state, None).workspace
-                if not workspace.has_table(self._name(namespace, name)):
+                table = workspace.find_table(self._name(namespace, name))
+                if table is None:
                     return []
-                table = workspace.table(self._name(namespace, name))
                 return [(key,) for key in _keys(table)] or _clustered(table)
             case "exists":
                 return [("yes",)] if self._exists(namespace, name) else []

@@ -162,8 +162,7 @@ def plan_schema(state: LakeState, texts: Mapping[str, str]) -> SchemaPlan:
     files = _declared(texts)
     there = {_key(name): name for name in CatalogVerbs(state, None).tables()}
     views, branches = {_key(n): (n, view) for n, view in views_of(unit)}, _branches(unit)
-    with state.store.read() as connection:
-        done = [j for j in catalog_jobs.jobs(connection) if j.published is not None]
+    done = [j for j in state.store.ask(catalog_jobs.jobs) if j.published is not None]
     plans = [
         TablePlan(name, Action.DROP_VIEW, f"DROP VIEW {name}", None, _gone(name), (str(name),))
         for key, (name, _) in views.items()
@@ -311,10 +310,10 @@ def _is_same_pin(
         return False
     parts = wanted.table.parts
     name = table_name(parts if unit.state.store.format.nests else parts[-2:], view.schema.name)
-    is_there = unit.workspace.has_table(name)
+    found = unit.workspace.find_table(name)
     return (
-        is_there
-        and unit.workspace.table(name).id == pin.table_id
+        found is not None
+        and found.id == pin.table_id
         and wanted.version == pin.snapshot
         and wanted.comment == view.definition.comment
     )

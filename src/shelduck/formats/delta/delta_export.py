@@ -175,12 +175,8 @@ class _DeltaExport:
         if not files:
             return told
         rows = self.found.rows
-        with rows.store.read() as connection:
-            bounds: Mapping[int, Mapping[int, ColumnStats]] = file_bounds(
-                connection, rows.table, leaves
-            )
         wanted = set(files)
-        for column, each in bounds.items():
+        for column, each in rows.store.ask(file_bounds, rows.table, leaves).items():
             for number, stats in each.items():
                 if number in wanted:
                     told.setdefault(number, {})[FieldId(column)] = stats

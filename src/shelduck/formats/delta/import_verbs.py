@@ -119,9 +119,9 @@ class _Import:
     def _known(self) -> Imported | None:
         """Return the table as imported so far, None if there is none."""
         unit = UnitOfWork(self.state)
-        if not unit.workspace.has_table(self.name):
+        found = unit.workspace.find_table(self.name)
+        if found is None:
             return None
-        found = unit.workspace.table(self.name)
         with self.state.store.read() as connection:
             version = newest_landed(connection, self._series(found))
             if version is None:

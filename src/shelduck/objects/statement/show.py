@@ -339,8 +339,8 @@ def show_partitions(runner: Runner, statement: ShowPartitions) -> PlainRows:
     table = runner.version(statement.name)
     if not table.partition:
         raise InvalidRequest(f"table {table.full_name} is not partitioned")
-    with runner.state.store.read() as connection:
-        found = [row.partition for row in partition_rows(connection, table) if row.partition]
+    rows = runner.state.store.ask(partition_rows, table)
+    found = [row.partition for row in rows if row.partition]
     if statement.within is not None and found:
         found = _within(runner, table, statement.within, found)
     texts = {"/".join(_directory(key, value) for key, value in keys) for keys in found}

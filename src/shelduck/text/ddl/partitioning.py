@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from shelduck.model.tables.partition import BUCKET, CALENDAR, COUNTS, PartitionBy, Transform
-from shelduck.text.foreign_words import foreign_transform
+from shelduck.text.foreign_words import TRANSFORMS
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, tokenize
 
@@ -55,7 +55,7 @@ def _transformed(cursor: Cursor) -> list[PartitionBy]:
     function = cursor.peek()
     word = function.key
     known = word in _SINGULARS or word in _PLURALS or word in ("BUCKET", "IDENTITY")
-    if not known and (foreign := foreign_transform(word)) is not None:
+    if not known and (foreign := TRANSFORMS.get(word)) is not None:
         raise cursor.refusal(foreign.what, foreign.instead)
     if not known:
         raise cursor.refusal(

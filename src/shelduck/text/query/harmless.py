@@ -108,11 +108,7 @@ _WORDS = frozenset(
 Names = Callable[[tuple[str, ...]], bool]
 
 
-def _no_macro(_parts: tuple[str, ...]) -> bool:
-    return False
-
-
-def refuse_harmful(text: str, way_out: str, is_macro: Names = _no_macro) -> None:
+def refuse_harmful(text: str, way_out: str, is_macro: Names = lambda _: False) -> None:
     """Raise Unsupported for a text that does more than compute with rows.
 
     ``is_macro`` tells the names of the lake's macros, whose texts are checked on their own.

@@ -89,7 +89,9 @@ class _Reader:
         """Return the predicate of ``tokens``, or of their negation; Unknown where unsure."""
         if depth > _DEPTH:
             return Unknown()
-        parts = _Parts(_without_brackets(tokens))
+        while in_brackets(tokens):
+            tokens = tokens[1:-1]
+        parts = _Parts(tokens)
         for word in ("OR", "AND"):
             sides = parts.split(word)
             if len(sides) > 1:
@@ -243,12 +245,6 @@ class _Parts:
             else:
                 sides[-1].append(token)
         return sides
-
-
-def _without_brackets(tokens: list[Token]) -> list[Token]:
-    while in_brackets(tokens):
-        tokens = tokens[1:-1]
-    return tokens
 
 
 def _is_null(tokens: list[Token]) -> bool:

@@ -89,7 +89,8 @@ def _replace_count_star(tree: exp.Expr, *, named: bool) -> None:
     for node in list(tree.find_all(exp.Anonymous)):
         if str(node.name).lower() == "count_star" and not node.expressions:
             counted = exp.Count(this=exp.Star(), big_int=True)
-            shown = named and _is_projection(node)
+            is_column = isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
+            shown = named and is_column
             node.replace(exp.alias_(counted, "count_star()", quoted=True) if shown else counted)
 
 
@@ -203,10 +204,6 @@ def _name_columns(tree: exp.Expr, names: Sequence[str]) -> None:
                 for e in select.expressions
             ],
         )
-
-
-def _is_projection(node: exp.Expr) -> bool:
-    return isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
 
 
 def _take_relations(tree: exp.Expr, *, nests: bool) -> tuple[Relation, ...]:

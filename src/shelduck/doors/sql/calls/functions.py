@@ -66,8 +66,7 @@ def current_snapshot(runner: Runner) -> PlainRows:
 
 def last_committed_snapshot(runner: Runner) -> PlainRows:
     """Show the id of the newest snapshot, whatever a transaction reads."""
-    with runner.state.store.read() as connection:
-        return PlainRows("id bigint", [(read.snapshot(connection).id,)])
+    return PlainRows("id bigint", [(runner.state.store.ask(read.snapshot).id,)])
 
 
 def settings(runner: Runner) -> PlainRows:
@@ -91,8 +90,7 @@ def list_files(
         version = runner.view().workspace.table(name)
     else:
         version = version_at(runner.state, name, snapshot_version, snapshot_time)
-    with runner.state.store.read() as connection:
-        return PlainRows(_FILES, metadata_rows.listed_files(connection, version))
+    return PlainRows(_FILES, runner.state.store.ask(metadata_rows.listed_files, version))
 
 
 def table_changes(

@@ -21,7 +21,7 @@ from shelduck.lake.results import Committed, PlainRows, Result
 from shelduck.lake.results import table_name as plain_name
 from shelduck.lake.unit import refuse_in_transaction
 from shelduck.model.text.names import split_name
-from shelduck.text.foreign_words import foreign_procedure
+from shelduck.text import foreign_words
 from shelduck.text.tokens.arguments import read_call
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import Call
@@ -37,7 +37,7 @@ def call(runner: Runner, statement: Call) -> Answer:
     name = statement.procedure
     procedure = PROCEDURES.get(name)
     if procedure is None:
-        instead = foreign_procedure(name)
+        instead = foreign_words.PROCEDURES.get(name)
         if instead is not None:
             raise Unsupported(f"procedure {name!r} of Iceberg is not supported; {instead}")
         raise NotFound.named("procedure", name, sorted(PROCEDURES))

@@ -187,9 +187,7 @@ def flush_inlined_data(
     runner: Runner, table_name: str | None = None, *, schema: str | None = None
 ) -> PlainRows:
     """Move rows out of the catalog: of one table, of all in a schema, or of all in the lake."""
-    if runner.unit is not None:
-        raise InvalidRequest("a flush commits by itself; run it outside of the transaction")
-
+    refuse_in_transaction(runner.unit, "a flush")
     done = _in_turn(runner, table_name, schema, lambda t: (t.name, t.flush_inlined_data()))
     rows = [
         (name.schema, name.name, *_landed(result), result.note or None)
