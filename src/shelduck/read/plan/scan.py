@@ -31,10 +31,6 @@ class ReadColumn:
     type: DataType
     default: str | None = None
 
-    def __str__(self) -> str:
-        default = f" default {self.default!r}" if self.default is not None else ""
-        return f"{self.name} {self.type}{default}"
-
 
 @dataclass(frozen=True, slots=True)
 class ScanGroup:
@@ -69,21 +65,6 @@ class ScanPlan:
     table: TableVersion
     columns: tuple[Field, ...]
     groups: tuple[ScanGroup, ...]
-
-    def __str__(self) -> str:
-        lines = [f"scan of {self.table.full_name} at snapshot {self.table.snapshot.id}"]
-        for number, group in enumerate(self.groups, 1):
-            deletes = ", dropping deleted rows" if group.with_deletes else ""
-            lines.append(f"group {number}: {len(group.files)} file(s){deletes}")
-            lines.append("  read " + (", ".join(map(str, group.read)) or "no column"))
-            if group.snapshot_column:
-                at = self.table.snapshot.id
-                lines.append(f"  where {group.snapshot_column} <= {at}")
-            lines += [
-                f"  {column.name} = {made}"
-                for column, made in zip(self.columns, group.outputs, strict=True)
-            ]
-        return "\n".join(lines)
 
 
 def plan_scan(

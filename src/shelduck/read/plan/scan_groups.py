@@ -11,7 +11,6 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.files.readable import How
 from shelduck.model.files.resolve import Node, Resolved
 from shelduck.model.tables.schema import Field, Kind
-from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import DataType, Decimal, Leaf
 from shelduck.model.types.literals import canonical_text
 
@@ -230,9 +229,6 @@ class Column:
 
     name: str
 
-    def __str__(self) -> str:
-        return quote_name(self.name)
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -241,18 +237,12 @@ class Part:
     source: Expression
     name: str
 
-    def __str__(self) -> str:
-        return f"{self.source}.{quote_name(self.name)}"
-
 
 @dataclass(frozen=True, slots=True)
 class Variable:
     """The element, key or value over which an enclosing `Each` or `Entries` runs."""
 
     name: str
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +252,6 @@ class Constant:
     name: str
     type: Leaf
 
-    def __str__(self) -> str:
-        return f"{self.type}({self.name})"
-
 
 @dataclass(frozen=True, slots=True)
 class Literal:
@@ -272,9 +259,6 @@ class Literal:
 
     text: str | None
     type: DataType
-
-    def __str__(self) -> str:
-        return "NULL" if self.text is None else f"{self.type}({self.text!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +270,6 @@ class Convert:
     how: How
     where: str = ""
 
-    def __str__(self) -> str:
-        return f"{self.how.value}({self.source} as {self.target})"
-
 
 @dataclass(frozen=True, slots=True)
 class Recast:
@@ -296,9 +277,6 @@ class Recast:
 
     source: Expression
     target: DataType
-
-    def __str__(self) -> str:
-        return f"cast({self.source} as {self.target})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,10 +286,6 @@ class Build:
     source: Expression
     members: tuple[tuple[str, Expression], ...]
 
-    def __str__(self) -> str:
-        inside = ", ".join(f"{quote_name(n)}: {e}" for n, e in self.members)
-        return f"struct({inside}) if {self.source} is not null"
-
 
 @dataclass(frozen=True, slots=True)
 class Each:
@@ -320,9 +294,6 @@ class Each:
     source: Expression
     variable: Variable
     element: Expression
-
-    def __str__(self) -> str:
-        return f"[{self.element} for {self.variable} in {self.source}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,10 +305,6 @@ class Entries:
     value_variable: Variable
     key: Expression
     value: Expression
-
-    def __str__(self) -> str:
-        pair = f"{self.key_variable}, {self.value_variable}"
-        return f"{{{self.key}: {self.value} for {pair} in {self.source}}}"
 
 
 Expression = (
