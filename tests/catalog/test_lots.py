@@ -15,7 +15,6 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.upkeep import expire as choosing
 from shelduck.catalog.upkeep import few_rows, sweep
 from shelduck.catalog.upkeep.expire import ExpiryRequest
-from shelduck.engine.files import storage
 from shelduck.model.changes.change import DropTable
 from shelduck.upkeep import lake_upkeep, orphans
 from tests.support.catalog_scans import scans_of
@@ -207,7 +206,7 @@ def test_a_cleanup_that_is_interrupted_is_continued(sqlite_url, data_path, small
     lake = lake_with_history(sqlite_url, data_path, 250)
     lake_upkeep.expire_snapshots(lake.store, lake.info, ExpiryRequest(retain_last=1))
     everything = orphans.Chosen(before=None)
-    real, lots = storage.delete_files, []
+    real, lots = orphans.delete_files, []
 
     def deleted(places):
         lots.append(len(places))
@@ -215,7 +214,7 @@ def test_a_cleanup_that_is_interrupted_is_continued(sqlite_url, data_path, small
             raise KeyboardInterrupt
         return real(places)
 
-    monkeypatch.setattr(storage, "delete_files", deleted)
+    monkeypatch.setattr(orphans, "delete_files", deleted)
     with pytest.raises(KeyboardInterrupt):
         orphans.clean_up(lake.store, lake.info, everything)
     assert len(lake.metadata("ducklake_files_scheduled_for_deletion")) == 150

@@ -74,7 +74,7 @@ def seams(simulation: Callable[[], Simulation]) -> Iterator[None]:
         (leases, "_place", lambda: _process(simulation).machine),
     ]
     replaced += [(m, "filesystem", _filesystem(simulation)) for m in (storage, listing)]
-    pools = (storage, listing, compact, clustering)
+    pools = (storage, compact, clustering)
     replaced += [(module, "ThreadPoolExecutor", _InTurn) for module in pools]
     patches = [patch.object(owner, name, new) for owner, name, new in replaced]
     for one in patches:

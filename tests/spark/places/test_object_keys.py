@@ -22,7 +22,6 @@ from shelduck.engine.files.storage import (
     list_data_files,
     list_everything,
     list_names,
-    read_tail,
     read_text,
     write_new_text,
     write_text,
@@ -69,7 +68,6 @@ def test_every_verb_takes_keys_letter_for_letter(s3):
     }
     for path in written:
         assert read_text(path) == path
-        assert read_tail(path, len(path.encode()), 9) == b"0.parquet"
         assert [f.path for f in find_parquet([path])] == [path]
         with pytest.raises(FileExistsError):
             write_new_text(path, "")

@@ -29,7 +29,7 @@ from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.codec import rows_of
 from shelduck.engine.bridge.engine import Engine
 from shelduck.engine.files.physical import BatchFunction, map_batches
-from shelduck.engine.files.storage import TAIL, Listed, filesystem, read_tail
+from shelduck.engine.files.storage import TAIL, Listed, filesystem
 from shelduck.engine.stores.homes import listed_path, spark_options
 from shelduck.engine.stores.store_errors import told_of_storage
 from shelduck.errors import CorruptLake, ShelduckError, Unsupported
@@ -68,7 +68,9 @@ def read_footers(spark: SparkSession, directory: str, listed: Sequence[Listed]) 
 
 def parsed_footer(content: bytes) -> Footer:
     """Return a footer by the bytes that a file has between its rows and the footer's length."""
-    return _parsed(content + struct.pack("<I", len(content)) + _MAGIC, len(content))
+    # pyarrow reads metadata from the end, and only checks that the file is not shorter.
+    end = struct.pack("<I", len(content)) + _MAGIC
+    return Footer(parquet.read_metadata(pa.BufferReader(_MAGIC + content + end)), len(content))
 
 
 def is_one_machine(spark: SparkSession) -> bool:
@@ -78,25 +80,38 @@ def is_one_machine(spark: SparkSession) -> bool:
 
 def _read_footer(path: str, size: int) -> Footer:
     with told_of_file(path, "file"):
-        tail = read_tail(path, size)
-        length = _footer_length(path, tail)
+        return parsed_footer(footer_bytes(path, size))
+
+
+def footer_bytes(path: str, known_size: int | None = None) -> bytes:
+    """Return the thrift bytes of a file's footer, inside `told_of_file`; two reads at most."""
+    files, name = filesystem(path)
+    with files.open_input_file(name) as file:
+        size = file.size()
+        if known_size is not None and size > known_size:
+            # Files never grow, so this is not the file that the catalog means.
+            raise CorruptLake(
+                f"has {size} bytes, but the catalog says {known_size}; restore the file, or"
+                " correct file_size_bytes in ducklake_data_file",
+                about="content",
+            )
+        tail = file.read_at(min(size, TAIL), max(0, size - TAIL))
+        length = _footer_length(tail, size)
         if length + 8 > len(tail):
-            tail = read_tail(path, size, length + 8)
-        return _parsed(tail, length)
+            tail = file.read_at(length + 8, size - length - 8)
+    return bytes(tail[-8 - length : -8])
 
 
-def _footer_length(path: str, tail: bytes) -> int:
-    """Return the length of the footer that ends a file; CorruptLake if the file ends otherwise."""
-    if tail[-4:] != _MAGIC:
-        raise CorruptLake(f"{path} is not a Parquet file, or is encrypted")
+def _footer_length(tail: bytes, size: int) -> int:
+    """Return the length of the footer that ends a file of ``size`` bytes, if that is complete."""
+    if tail[-4:] == b"PARE":
+        raise Unsupported("is encrypted, but the catalog has no key of it", about="content")
+    if len(tail) < 12 or tail[-4:] != _MAGIC:
+        raise CorruptLake("is not a Parquet file", about="content")
     (length,) = struct.unpack("<I", tail[-8:-4])
+    if length + 12 > size:
+        raise CorruptLake("is truncated: its footer is incomplete", about="content")
     return int(length)
-
-
-def _parsed(tail: bytes, length: int) -> Footer:
-    # pyarrow reads metadata from the end, and only checks that the file is not shorter.
-    source = pa.BufferReader(_MAGIC + tail[-8 - length :])
-    return Footer(parquet.read_metadata(source), length)
 
 
 def _from_executors(
@@ -111,7 +126,7 @@ def _from_executors(
     for place, file in enumerate(listed):
         tail = tails[place]
         with told_of_file(directory + file.name, "file"):
-            footer = _parsed(tail, _footer_length(directory + file.name, tail))
+            footer = parsed_footer(tail[-8 - _footer_length(tail, file.size) : -8])
         yield footer
 
 

@@ -20,7 +20,7 @@ from shelduck.engine.files.footers import Footer, column_stats, read_footers
 from shelduck.engine.files.layouts import layout_of
 from shelduck.engine.files.listing import FoundFile
 from shelduck.engine.files.storage import Listed
-from shelduck.errors import CorruptLake, InvalidRequest
+from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
 from shelduck.model.files.data_file import (
     ColumnStats,
     Layout,
@@ -110,8 +110,9 @@ def _footers(spark: SparkSession, files: Sequence[FoundFile]) -> Iterator[tuple[
         listed = [Listed(f.path[len(root) :], f.size) for f in inside]
         try:
             yield from zip(inside, read_footers(spark, root, listed), strict=True)
-        except CorruptLake as error:
-            raise InvalidRequest(str(error)) from error
+        except (CorruptLake, Unsupported) as error:
+            # What can be done about a file of the lake is not said of one that it does not have.
+            raise InvalidRequest(str(error).rpartition("; ")[0] or str(error)) from error
 
 
 def column_places(metadata: pyarrow.parquet.FileMetaData) -> Mapping[str, int]:

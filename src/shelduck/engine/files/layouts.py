@@ -5,21 +5,18 @@ from __future__ import annotations
 import io
 import struct
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-import pyarrow.fs
 import pyarrow.parquet
 
-from shelduck.engine.files.footers import metadata_of, told_of_file
-from shelduck.engine.files.storage import TAIL, filesystem
+from shelduck.engine.files.footers import footer_bytes, metadata_of, told_of_file
+from shelduck.engine.files.storage import in_threads
 from shelduck.engine.files.thrift import BROKEN, Element, read_schema
-from shelduck.errors import CorruptLake, Unsupported
+from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import Layout, PhysicalField
 from shelduck.model.files.place import key_of
 from shelduck.model.tables.schema import Kind
 from shelduck.model.types.data_types import MOST_DIGITS, Decimal, Leaf, Primitive
 
-_THREADS = 16
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
 
@@ -57,10 +54,7 @@ def read_layouts(
     for encrypted files without a key.
     """
     known = [None] * len(paths) if sizes is None else sizes
-    if len(paths) < 2:
-        return [_read_layout(p, size, table) for p, size in zip(paths, known, strict=True)]
-    with ThreadPoolExecutor(min(_THREADS, len(paths))) as pool:
-        return list(pool.map(lambda path, size: _read_layout(path, size, table), paths, known))
+    return in_threads(lambda path, size: _read_layout(path, size, table), paths, known)
 
 
 def parse_footer(footer: bytes) -> Layout:
@@ -74,35 +68,8 @@ def parse_footer(footer: bytes) -> Layout:
 def _read_layout(path: str, known_size: int | None, table: str) -> Layout:
     if key_of(path) is not None:
         return layout_of(metadata_of(path, "data file", table))
-    files, name = filesystem(path)
     with told_of_file(path, "data file", table):
-        tail, length = _tail(files, name, known_size)
-        return parse_footer(tail[-8 - length : -8])
-
-
-def _tail(files: pyarrow.fs.FileSystem, name: str, known_size: int | None) -> tuple[bytes, int]:
-    """Return the last bytes of a file, with its whole footer, and the length of the footer."""
-    with files.open_input_file(name) as file:
-        size = file.size()
-        if known_size is not None and size > known_size:
-            # Files never grow, so this is not the file that the catalog means.
-            raise CorruptLake(
-                f"has {size} bytes, but the catalog says {known_size}; restore the file, or"
-                " correct file_size_bytes in ducklake_data_file",
-                about="content",
-            )
-        start = max(0, size - TAIL)
-        tail = file.read_at(size - start, start)
-        if tail[-4:] == b"PARE":
-            raise Unsupported("is encrypted, but the catalog has no key of it", about="content")
-        if len(tail) < 12 or tail[-4:] != b"PAR1":
-            raise CorruptLake("is not a Parquet file", about="content")
-        (length,) = struct.unpack("<I", tail[-8:-4])
-        if length + 12 > size:
-            raise CorruptLake("is truncated: its footer is incomplete", about="content")
-        if length + 8 > len(tail):
-            tail = file.read_at(length + 8, size - length - 8)
-    return tail, length
+        return parse_footer(footer_bytes(path, known_size))
 
 
 def _field(element: Element) -> PhysicalField:

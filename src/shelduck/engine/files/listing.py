@@ -6,16 +6,13 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 
 import pyarrow.fs
 
-from shelduck.engine.files.storage import filesystem, local_path
+from shelduck.engine.files.storage import files_below, filesystem, in_threads, local_path
 from shelduck.errors import InvalidRequest
 
-_THREADS = 16
 _PATTERN = re.compile(r"[*?\[]")
 # If there are more files than this in one directory, the directory is listed instead.
 _FEW = 16
@@ -36,9 +33,7 @@ def find_parquet(places: Sequence[str]) -> list[FoundFile]:
     pattern with ``*``, ``?``, ``[...]`` and ``**``. Local paths become absolute. Raises
     InvalidRequest for a place without files, and for a file that Spark cannot open.
     """
-    with ThreadPoolExecutor(_THREADS) as pool:
-        parts = list(pool.map(_find, places))
-    found = {file.path: file for part in parts for file in part}
+    found = {file.path: file for part in in_threads(_find, places) for file in part}
     for path in found:
         if ":" in path.rpartition("/")[2] and local_path(path) is not None:
             # Its checksum would be ``.a:b.crc``, which Hadoop takes for a URI with the scheme
@@ -98,20 +93,8 @@ def _regex(pattern: str) -> str:
 
 def _below(directory: str, *, hidden: bool = False) -> Iterator[FoundFile]:
     """Yield the files below a directory; by default only ``.parquet`` files that are not hidden."""
-    files, name = filesystem(directory)
-    base = name.rstrip("/")
-    prefix = directory.rstrip("/")
-    selected = pyarrow.fs.FileSelector(base or "/", allow_not_found=True, recursive=True)
-    for info in filter(lambda each: each.is_file, files.get_file_info(selected)):
-        inside = info.path[len(base) :].lstrip("/")
-        if hidden or _is_shown(inside):
-            yield FoundFile(f"{prefix}/{inside}", info.size)
-
-
-def _is_shown(inside: str) -> bool:
-    path = PurePosixPath(inside)
-    hidden = any(p.startswith((".", "_")) and "=" not in p for p in path.parts)
-    return path.suffix == ".parquet" and not hidden
+    for file in files_below(directory, hidden=hidden):
+        yield FoundFile(f"{directory.rstrip('/')}/{file.name}", file.size)
 
 
 def absent_files(files: Iterable[tuple[str, int]]) -> list[str]:
@@ -122,21 +105,13 @@ def absent_files(files: Iterable[tuple[str, int]]) -> list[str]:
     by_directory: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for path, size in files:
         by_directory[path.rpartition("/")[0]].append((path, size))
-    looks = [
-        part
-        for directory, inside in by_directory.items()
-        for part in (
-            [inside] if len(inside) > _FEW and not local_path(directory) else _ones(inside)
-        )
-    ]
+    looks: list[list[tuple[str, int]]] = []
+    for directory, inside in by_directory.items():
+        is_listed = len(inside) > _FEW and not local_path(directory)
+        looks += [inside] if is_listed else [[file] for file in inside]
     if not looks:
         return []
-    with ThreadPoolExecutor(min(_THREADS, len(looks))) as pool:
-        return [told for found in pool.map(_wrong, looks) for told in found]
-
-
-def _ones(files: Sequence[tuple[str, int]]) -> list[list[tuple[str, int]]]:
-    return [[file] for file in files]
+    return [told for found in in_threads(_wrong, looks) for told in found]
 
 
 def _wrong(files: Sequence[tuple[str, int]]) -> list[str]:
@@ -154,10 +129,6 @@ def _wrong(files: Sequence[tuple[str, int]]) -> list[str]:
 def _sizes(files: Sequence[tuple[str, int]]) -> Mapping[str, int]:
     """Return the sizes of the existing files."""
     first = files[0][0]
-    plain = local_path(first)
-    if plain is not None and len(files) == 1:
-        place = Path(plain)
-        return {first: place.stat().st_size} if place.is_file() else {}
     store, name = filesystem(first)
     if len(files) == 1:
         info = store.get_file_info(name)

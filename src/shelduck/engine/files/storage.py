@@ -10,13 +10,13 @@ import contextlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow.fs
 from pyarrow import ArrowInvalid
@@ -27,6 +27,8 @@ from shelduck.engine.stores.homes import S3, home_of
 from shelduck.errors import CorruptLake, Unsupported
 from shelduck.model.files.place import Place, normal, require_path, split_address
 from shelduck.model.files.storage_settings import StorageSettings
+
+Found = TypeVar("Found")
 
 TAIL = 64 * 1024
 _THREADS = 16
@@ -49,6 +51,12 @@ class Listed:
         return self.name.rpartition("/")[2]
 
 
+def in_threads(act: Callable[..., Found], *items: Iterable[Any]) -> list[Found]:
+    """Return what ``map`` yields, in order; several calls wait for a storage at the same time."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return list(pool.map(act, *items))
+
+
 def local_path(path: str) -> str | None:
     """Return the plain path of a local file or directory, None for other storage."""
     scheme, _, key = split_address(path)
@@ -57,27 +65,24 @@ def local_path(path: str) -> str | None:
 
 def list_data_files(directory: str) -> list[Listed]:
     """Return the Parquet files below a directory, by path; none if it does not exist."""
-    try:
-        found = _list_local(directory) if local_path(directory) else _list_remote(directory)
-    except FileNotFoundError:
-        return []
-    return sorted(
-        (f for f in found if f.name.endswith(".parquet") and not _is_hidden(f.name)),
-        key=lambda f: f.name,
-    )
+    return sorted(files_below(directory), key=lambda file: file.name)
 
 
-def read_tail(path: str, size: int, length: int = TAIL) -> bytes:
-    """Return the last ``length`` bytes of a file of ``size`` bytes, or all of them."""
-    length = min(size, length)
-    plain = local_path(path)
-    if plain is not None:
-        with Path(plain).open("rb") as file:
-            file.seek(size - length)
-            return file.read()
-    files, name = filesystem(path)
-    with files.open_input_file(name) as file:
-        return bytes(file.read_at(length, size - length))
+def files_below(directory: str, *, hidden: bool = False) -> Iterator[Listed]:
+    """Yield the files below a directory; by default only Parquet files that are not hidden."""
+    files, name = filesystem(directory)
+    root = name.rstrip("/")
+    selector = pyarrow.fs.FileSelector(root or "/", recursive=True, allow_not_found=True)
+    for info in files.get_file_info(selector):
+        inside = info.path.removeprefix(root).lstrip("/")
+        if info.is_file and (hidden or _is_shown(inside)):
+            yield Listed(inside, info.size)
+
+
+def _is_shown(path: str) -> bool:
+    """Return whether a file is Parquet's, and neither it nor a directory unfinished work."""
+    is_hidden = any(p.startswith((".", "_")) and "=" not in p for p in path.split("/"))
+    return path.endswith(".parquet") and not is_hidden
 
 
 def delete_directory(directory: Place) -> None:
@@ -110,15 +115,15 @@ def delete_files(places: Iterable[Place]) -> None:
     The checksums that Spark puts beside local files are deleted with them. Raises CorruptLake,
     before any file is deleted, if a link below the root leads to the directory of one.
     """
-    with ThreadPoolExecutor(_THREADS) as pool:
-        chosen = list(places)
-        # All paths are checked before the first file is deleted.
-        plain = list(pool.map(_unlinked, chosen))
-        if len(chosen) > 1 and not any(plain):
-            chosen = delete_objects(chosen)
-            plain = [None] * len(chosen)
-        for _ in pool.map(_delete_with_checksum, chosen, plain):
-            pass
+    chosen = list(places)
+    if not chosen:
+        return
+    # All paths are checked before the first file is deleted.
+    plain = in_threads(_unlinked, chosen)
+    if len(chosen) > 1 and not any(plain):
+        chosen = delete_objects(chosen)
+        plain = [None] * len(chosen)
+    in_threads(_delete_with_checksum, chosen, plain)
 
 
 def other_paths(path: str, root: str) -> tuple[str, ...]:
@@ -205,9 +210,7 @@ def copy_file(source: str, target: str) -> None:
 
 def copy_files(pairs: Iterable[tuple[str, str]]) -> None:
     """Copy files as `copy_file` does, in parallel, each from its first path to its second."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for _ in pool.map(lambda pair: copy_file(*pair), pairs):
-            pass
+    in_threads(lambda pair: copy_file(*pair), pairs)
 
 
 def make_directory(directory: str) -> None:
@@ -216,28 +219,6 @@ def make_directory(directory: str) -> None:
     if files.type_name != "s3":
         # In an object store, files imply their directories.
         files.create_dir(name, recursive=True)
-
-
-def _list_local(directory: str) -> list[Listed]:
-    plain = local_path(directory)
-    assert plain is not None
-    place = Path(plain)
-    if not place.exists():
-        return []
-    found = (p for p in place.rglob("*.parquet") if p.is_file())
-    return [Listed(p.relative_to(place).as_posix(), p.stat().st_size) for p in found]
-
-
-def _list_remote(directory: str) -> list[Listed]:
-    files, name = filesystem(directory)
-    root = name.rstrip("/")
-    infos = files.get_file_info(pyarrow.fs.FileSelector(root, recursive=True))
-    return [Listed(i.path.removeprefix(root).lstrip("/"), i.size) for i in infos if i.is_file]
-
-
-def _is_hidden(path: str) -> bool:
-    """Return whether a file, or a directory on its path, is unfinished work of Spark."""
-    return any(part[0] in "._" and "=" not in part for part in path.split("/"))
 
 
 @dataclass(frozen=True, slots=True)

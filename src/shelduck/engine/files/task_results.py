@@ -7,7 +7,6 @@ names of files begin with that of the write.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
@@ -18,13 +17,12 @@ from shelduck.engine.files.storage import (
     Listed,
     delete_directory,
     delete_files,
+    in_threads,
     list_data_files,
     list_of_write,
 )
 from shelduck.errors import CorruptLake
 from shelduck.model.files.place import SealedPath, place_below
-
-_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +109,8 @@ def _delete_of_write(
 ) -> None:
     """Delete the files of a write in the directories of partitions that reports name."""
     directories = {name.rpartition("/")[0] + "/" for name, told in reports.items() if told.working}
-    with ThreadPoolExecutor(_THREADS) as pool:
-        found = pool.map(
-            lambda below: [below + n for n in list_of_write(root + below, write)], directories
-        )
-        names = {name for some in found for name in some} - (but or {}).keys()
+    found = in_threads(
+        lambda below: [below + n for n in list_of_write(root + below, write)], directories
+    )
+    names = {name for some in found for name in some} - (but or {}).keys()
     delete_files(place_below(root, name) for name in names)

@@ -7,7 +7,6 @@ footers. The result becomes a name mapping, so that every reader of DuckLake fin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import pyarrow.fs
@@ -15,7 +14,7 @@ import pyarrow.fs
 from shelduck.catalog.read.views_and_macros import hive_parts
 from shelduck.engine.files.foreign import ForeignFile, column_places, foreign_stats, read_foreign
 from shelduck.engine.files.listing import FoundFile
-from shelduck.engine.files.storage import filesystem
+from shelduck.engine.files.storage import filesystem, in_threads
 from shelduck.engine.session import SparkSession
 from shelduck.errors import InvalidRequest
 from shelduck.formats.adopt import constant_stats
@@ -34,7 +33,6 @@ from shelduck.model.types.literals import blob_text, canonical_text
 from shelduck.model.types.promotions import Verdict, promotion
 from shelduck.write.progress import counted
 
-_THREADS = 16
 _INSTANTS = ("timestamp", "timestamptz")
 # DuckDB parses these values in a path by its session's settings, or they are not text.
 _NEVER_TOLD = ("timestamptz", "blob")
@@ -55,8 +53,7 @@ class Fit:
 
 def sizes_of(paths: Sequence[str]) -> dict[str, int | None]:
     """Return the size of each file, None for a file that does not exist; several in parallel."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return dict(zip(paths, pool.map(_size, paths), strict=True))
+    return dict(zip(paths, in_threads(_size, paths), strict=True))
 
 
 def _size(path: str) -> int | None:

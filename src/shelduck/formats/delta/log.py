@@ -12,19 +12,17 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote
 
 from pyarrow import parquet
 
-from shelduck.engine.files.storage import filesystem, list_names, local_path, read_text
+from shelduck.engine.files.storage import filesystem, in_threads, list_names, local_path, read_text
 from shelduck.errors import CorruptLake, InvalidRequest
 
 LOG = "_delta_log"
 MODE = "delta.columnMapping.mode"
-_THREADS = 16
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(
     r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(parquet|json)"
@@ -166,8 +164,7 @@ def read_log(root: str) -> DeltaLog:
     if first in checkpoints:
         steps.append(_read_checkpoint(root, first, checkpoints[first], commits.get(first)))
     wanted = [v for v in sorted(commits) if v >= first + len(steps)]
-    with ThreadPoolExecutor(_THREADS) as pool:
-        steps += pool.map(lambda v: _read_commit(root, v, commits[v]), wanted)
+    steps += in_threads(lambda v: _read_commit(root, v, commits[v]), wanted)
     return DeltaLog(root, tuple(steps))
 
 

@@ -9,7 +9,6 @@ import json
 import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for,
 from shelduck.engine.bridge.engine import DELETE_SCHEMA, LISTED_FILES
 from shelduck.engine.bridge.faults import DAMAGED
 from shelduck.engine.files.footers import RESTORE, metadata_of, opened, told_of_file
-from shelduck.engine.files.storage import filesystem
+from shelduck.engine.files.storage import filesystem, in_threads
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.feed_plan import FeedDeletes, FeedFile
@@ -38,7 +37,6 @@ _KEY, _PATH, _OWNER = "__shelduck_key", "__shelduck_path", "__shelduck_owner"
 # How many last parts of a path identify a file: ours are two directories below the table's.
 _PARTS = 3
 _BEGIN, _ROWS = "__shelduck_begin", "__shelduck_rows"
-_THREADS = 16
 _SHAPE = f"{DIED_FILE} bigint, {DIED_AT} bigint, {DIED_IN} bigint"
 FILE, POSITION, SNAPSHOT = "file", "pos", "died"
 MOST = 2_000_000
@@ -121,9 +119,7 @@ def _died(joined: DataFrame, table: str) -> DataFrame:
 
 def _require_counts(deletes: Sequence[FeedDeletes], table: str) -> None:
     """Raise CorruptLake if the footer of a delete file contradicts the catalog."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for _ in pool.map(lambda d: require_count(d.file, table), deletes):
-            pass
+    in_threads(lambda d: require_count(d.file, table), deletes)
 
 
 def _apart(
@@ -222,8 +218,7 @@ def first_deaths(source: FeedFile, table: str) -> dict[int, int]:
 
 def _first_deaths(sources: Sequence[FeedFile], last: int | None, table: str) -> pa.Table:
     stored = [(s, d) for s in sources for d in s.deletes]
-    with ThreadPoolExecutor(_THREADS) as pool:
-        parts = list(pool.map(lambda found: _deaths_of_file(found[0], found[1], table), stored))
+    parts = in_threads(lambda found: _deaths_of_file(found[0], found[1], table), stored)
     inlined = [(s.file.id, place, at) for s in sources for place, at in s.positions]
     columns = zip(*inlined, strict=True) if inlined else ((), (), ())
     parts.append(_table(*[pa.array(column, pa.int64()) for column in columns]))

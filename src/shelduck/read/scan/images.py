@@ -7,7 +7,6 @@ the ids, it labels whole snapshots; for the others, Spark compares the rows.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -16,13 +15,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.files.footers import read_columns
+from shelduck.engine.files.storage import in_threads
 from shelduck.errors import CorruptLake, InvalidRequest, StorageUnavailable
 from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots
 from shelduck.model.files.data_file import ROW_ID_FIELD, DataFile, InlinedRows
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.deaths import FILE, MOST, POSITION, SNAPSHOT
 
-_THREADS = 16
 # More snapshots than this make a label longer than a comparison of rows is slow.
 _MOST_SNAPSHOTS = 50
 CAME = ("insert", "update_postimage")
@@ -112,11 +111,10 @@ def _add_came(plan: ChangePlan, ids: Mapping[int, _Ids]) -> bool:
     files = [f for f in plan.born if f.begin_snapshot in ids and _keeps_ids(f)]
     if sum(f.record_count or MOST for f in files) > MOST:
         return False
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for file, found in zip(files, pool.map(_kept_ids, files), strict=True):
-            if found is None:
-                return False
-            ids[file.begin_snapshot].came.append(found)
+    for file, found in zip(files, in_threads(_kept_ids, files), strict=True):
+        if found is None:
+            return False
+        ids[file.begin_snapshot].came.append(found)
     return True
 
 

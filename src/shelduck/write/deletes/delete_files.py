@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +14,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.engine.bridge import Named, sealed_rows, select_named
 from shelduck.engine.bridge.engine import EXACT_PATH
 from shelduck.engine.files.footers import metadata_of, read_columns
-from shelduck.engine.files.storage import delete_directory
+from shelduck.engine.files.storage import delete_directory, in_threads
 from shelduck.engine.session import is_local
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.engine.stores.store_errors import told_of_storage
@@ -39,7 +38,6 @@ from shelduck.write.deletes.position_files import (
 from shelduck.write.parquet.kept import keep
 from shelduck.write.parquet.write import Register, fresh_name
 
-_THREADS = 16
 # Positions that come to the driver: 16 bytes each.
 _MOST_COLLECTED = 16_000_000
 _IDS = {PATH: 2147483646, POSITION: 2147483645}
@@ -175,8 +173,7 @@ class _Work:
             name = f"{directory}/{FILE}={number}.parquet"
             return write_positions(table, name, self.files[number].path, positions[number])
 
-        with ThreadPoolExecutor(min(_THREADS, len(positions))) as pool:
-            return dict(zip(positions, pool.map(write, positions), strict=True))
+        return dict(zip(positions, in_threads(write, positions), strict=True))
 
     def run(self, dead: DataFrame) -> dict[int, DeadRows]:
         """Let Spark write the positions, which are computed already."""
@@ -257,14 +254,13 @@ class _Work:
         ended = [f for f in ended if not found[f.id].positions]
         if not ended:
             return
-        with ThreadPoolExecutor(min(_THREADS, len(ended))) as pool:
-            for file, rows in zip(ended, pool.map(_row_count, ended), strict=True):
-                if rows != file.record_count:
-                    raise CorruptLake(
-                        f"data file {file.path} of {self.table.full_name} has {rows} rows, but the"
-                        f" catalog says {file.record_count}; restore the file, or correct"
-                        " record_count in ducklake_data_file"
-                    )
+        for file, rows in zip(ended, in_threads(_row_count, ended), strict=True):
+            if rows != file.record_count:
+                raise CorruptLake(
+                    f"data file {file.path} of {self.table.full_name} has {rows} rows, but the"
+                    f" catalog says {file.record_count}; restore the file, or correct"
+                    " record_count in ducklake_data_file"
+                )
 
     def _with_older(
         self, touched: Sequence[DataFile], new: Mapping[int, NewDeleteFile]

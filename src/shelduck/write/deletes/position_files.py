@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for
 from shelduck.engine.bridge.codec import Report
 from shelduck.engine.files.footers import encrypted_file, read_columns
 from shelduck.engine.files.physical import FIELD_ID
-from shelduck.engine.files.storage import delete_directory, write_bytes
+from shelduck.engine.files.storage import delete_directory, in_threads, write_bytes
 from shelduck.engine.files.task_results import results
 from shelduck.errors import CorruptLake
 from shelduck.model.files.data_file import (
@@ -33,7 +32,6 @@ from shelduck.write.parquet.plain_write import write_plain_parts
 
 PATH, POSITION, FILE = "file_path", "pos", "file"
 _COMPRESSION = "snappy"
-_THREADS = 16
 _DELETES = [
     pa.field(name, kind, metadata={"PARQUET:field_id": number})
     for name, kind, number in (
@@ -116,8 +114,7 @@ def collected_positions(
 
     Files of plain positions are read without a Spark job.
     """
-    with ThreadPoolExecutor(min(_THREADS, len(files))) as pool:
-        parts = list(pool.map(lambda f: _plain_positions(f, table), files))
+    parts = in_threads(lambda f: _plain_positions(f, table), files)
     if any(part is None for part in parts):
         return by_file(stored_positions(spark, files, table).select(FILE, POSITION).toArrow())
     return {f.id: part for f, part in zip(files, parts, strict=True)}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.engine.bridge import Named, engine_for, sealed_rows, select_named
 from shelduck.engine.bridge.engine import EXACT_PATH
 from shelduck.engine.files.footers import read_columns
-from shelduck.engine.files.storage import Listed, delete_files
+from shelduck.engine.files.storage import Listed, delete_files, in_threads
 from shelduck.engine.rows.assign import telling_failures
 from shelduck.engine.session import arrow_frame, is_local, local_size
 from shelduck.engine.stores.homes import spark_options, spark_path
@@ -64,7 +63,6 @@ _ROW, _PLACE = ["file", "pos", "row"], ["file", "pos"]
 # Origins that come to the driver: up to 25 bytes each.
 _MOST_COLLECTED = 16_000_000
 _SHAPE = "action bigint, file bigint, pos bigint, row bigint"
-_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,9 +313,7 @@ def taken_origins(spark: SparkSession, root: str, files: Sequence[str], count: i
                 read = spark.read.schema(_SHAPE).options(**EXACT_PATH, **spark_options([root]))
                 found = read.parquet(*[spark_path(root + name) for name in files])
             return Origins(engine_for(spark).checkpoint(found, [F.count("*").alias("0")])[0])
-        with ThreadPoolExecutor(_THREADS) as pool:
-            tables = pool.map(lambda name: read_columns(root + name, None), files)
-            return Origins(pa.concat_tables(tables))
+        return Origins(pa.concat_tables(in_threads(lambda n: read_columns(root + n, None), files)))
     finally:
         delete_files(place_below(root, name) for name in files)
 
