@@ -36,7 +36,6 @@ from shelduck.write.statement.row_sources import set_values, take_source
 
 NAMELESS = "__shelduck_source__"
 """The alias of a source without one: its columns are referred to by name alone."""
-_MATCHED, _NOT_MATCHED, _BY_SOURCE = "MATCHED", "NOT MATCHED", "NOT MATCHED BY SOURCE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +127,16 @@ class MergeStatement(Statement):
         """The table that is changed."""
         return self.target.name
 
+    @property
+    def clauses(self) -> list[tuple[When, MatchedClause | NotMatchedClause]]:
+        """All clauses, each with the rows that it is for."""
+        of_kinds: dict[When, Sequence[MatchedClause | NotMatchedClause]] = {
+            When.MATCHED: self.matched,
+            When.NOT_MATCHED_BY_SOURCE: self.not_matched_by_source,
+            When.NOT_MATCHED: self.not_matched,
+        }
+        return [(when, clause) for when, some in of_kinds.items() for clause in some]
+
 
 @dataclass(slots=True)
 class _Clause:
@@ -180,9 +189,9 @@ def read_merge(cursor: Cursor) -> MergeStatement:
         query,
         source_alias,
         equal if condition is None else texts.expression(condition),
-        tuple(c.changing(texts) for c in clauses[_MATCHED]),
-        tuple(c.inserting(texts) for c in clauses[_NOT_MATCHED]),
-        tuple(c.changing(texts) for c in clauses[_BY_SOURCE]),
+        tuple(c.changing(texts) for c in clauses[When.MATCHED]),
+        tuple(c.inserting(texts) for c in clauses[When.NOT_MATCHED]),
+        tuple(c.changing(texts) for c in clauses[When.NOT_MATCHED_BY_SOURCE]),
         evolution,
         expects,
     )
@@ -196,8 +205,8 @@ def _on(cursor: Cursor) -> tuple[Span | None, tuple[str, ...]]:
     return skip_expression(cursor, ("WHEN",), what="a condition"), ()
 
 
-def _taken_clauses(cursor: Cursor) -> dict[str, list[_Clause]]:
-    found: dict[str, list[_Clause]] = {_MATCHED: [], _NOT_MATCHED: [], _BY_SOURCE: []}
+def _taken_clauses(cursor: Cursor) -> dict[When, list[_Clause]]:
+    found: dict[When, list[_Clause]] = {when: [] for when in When}
     if not cursor.sees("WHEN"):
         raise cursor.failure("WHEN MATCHED or WHEN NOT MATCHED")
     while cursor.sees("WHEN"):
@@ -207,26 +216,27 @@ def _taken_clauses(cursor: Cursor) -> dict[str, list[_Clause]]:
         if found[kind] and found[kind][-1].condition is None:
             cursor.at = start
             raise cursor.failure(
-                f"no further WHEN {kind} (the previous one has no condition and takes every row)"
+                f"no further WHEN {kind.value} (the previous one has no condition and takes every"
+                " row)"
             )
         found[kind].append(_clause(cursor, kind))
     return found
 
 
-def _kind(cursor: Cursor) -> str:
+def _kind(cursor: Cursor) -> When:
     if cursor.accept("MATCHED"):
-        return _MATCHED
+        return When.MATCHED
     if not cursor.accept("NOT", "MATCHED"):
         raise cursor.failure("MATCHED or NOT MATCHED")
     if not cursor.accept("BY"):
-        return _NOT_MATCHED
+        return When.NOT_MATCHED
     side = cursor.accept_any("TARGET", "SOURCE")
     if not side:
         raise cursor.failure("TARGET or SOURCE")
-    return _BY_SOURCE if side == "SOURCE" else _NOT_MATCHED
+    return When.NOT_MATCHED_BY_SOURCE if side == "SOURCE" else When.NOT_MATCHED
 
 
-def _clause(cursor: Cursor, kind: str) -> _Clause:
+def _clause(cursor: Cursor, kind: When) -> _Clause:
     clause = _Clause()
     if cursor.accept("AND"):
         clause.condition = skip_expression(cursor, ("THEN",), what="a condition")
@@ -235,10 +245,10 @@ def _clause(cursor: Cursor, kind: str) -> _Clause:
         clause.whole = DoNothing()
     elif cursor.accept("ERROR"):
         has_text = cursor.peek().kind is TokenKind.STRING
-        clause.whole = RaiseError(cursor.string() if has_text else f"MERGE: WHEN {kind}")
-    elif kind == _NOT_MATCHED:
+        clause.whole = RaiseError(cursor.string() if has_text else f"MERGE: WHEN {kind.value}")
+    elif kind is When.NOT_MATCHED:
         if not cursor.accept("INSERT"):
-            raise cursor.failure(f"INSERT (WHEN {kind} has no row to change)")
+            raise cursor.failure(f"INSERT (WHEN {kind.value} has no row to change)")
         _insert(cursor, clause)
     elif cursor.accept("DELETE"):
         clause.whole = DeleteRow()
@@ -249,12 +259,12 @@ def _clause(cursor: Cursor, kind: str) -> _Clause:
     return clause
 
 
-def _update(cursor: Cursor, clause: _Clause, kind: str) -> None:
+def _update(cursor: Cursor, clause: _Clause, kind: When) -> None:
     """Take what follows UPDATE: SET and assignments, or all columns."""
     if cursor.accept("SET") and not cursor.sees("*"):
         clause.assignments = take_assignments(cursor, "WHEN")
         return
-    if kind == _BY_SOURCE:
+    if kind is When.NOT_MATCHED_BY_SOURCE:
         raise cursor.failure("a column (WHEN NOT MATCHED BY SOURCE has no source row for *)")
     _take_all(cursor, clause)
 
@@ -322,14 +332,13 @@ def expressions_of(statement: MergeStatement) -> Iterator[Expression | None]:
     """Yield all expressions of a MERGE."""
     if isinstance(statement.condition, Expression):
         yield statement.condition
-    for clause in (*statement.matched, *statement.not_matched_by_source):
+    for _, clause in statement.clauses:
         yield clause.condition
-        if isinstance(clause.action, UpdateSet):
-            yield from (a.value for a in clause.action.assignments)
-    for insert in statement.not_matched:
-        yield insert.condition
-        if isinstance(insert.action, InsertRow):
-            yield from insert.action.values
+        match clause.action:
+            case UpdateSet(assignments):
+                yield from (a.value for a in assignments)
+            case InsertRow(_, values):
+                yield from values
 
 
 def clauses_of(
@@ -338,17 +347,12 @@ def clauses_of(
     given: Sequence[str],
     named: Callable[[str], str],
 ) -> Iterator[MergeClause]:
-    """Yield the clauses of a MERGE; ``given`` are the source's columns.
+    """Return the clauses of a MERGE; ``given`` are the source's columns.
 
     ``named`` replaces placeholders in a text by names of tables.
     """
     work = _Clauses(statement, table, given, named)
-    for clause in statement.matched:
-        yield work.changing(When.MATCHED, clause)
-    for clause in statement.not_matched_by_source:
-        yield work.changing(When.NOT_MATCHED_BY_SOURCE, clause)
-    for new in statement.not_matched:
-        yield work.inserting(new)
+    return (work.made(when, clause) for when, clause in statement.clauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,33 +362,27 @@ class _Clauses:
     given: Sequence[str]
     named: Callable[[str], str]
 
-    def changing(self, when: When, clause: MatchedClause) -> MergeClause:
-        """Return a clause for rows of the table."""
+    def made(self, when: When, clause: MatchedClause | NotMatchedClause) -> MergeClause:
+        """Return a clause with its values."""
         condition = self._text(clause.condition)
         match clause.action:
             case DeleteRow():
                 return MergeClause(when, MergeAction.DELETE, condition=condition)
-            case UpdateAll(by_position):
-                values = self._in_places() if by_position else None
-                return MergeClause(when, MergeAction.UPDATE, values, condition)
+            case DoNothing():
+                return MergeClause(when, MergeAction.NOTHING, condition=condition)
+            case RaiseError(message):
+                return MergeClause(when, MergeAction.ERROR, condition=condition, message=message)
             case UpdateSet(assignments):
                 found = set_values(self.statement.target, assignments, self.table, self.named)
                 return MergeClause(when, MergeAction.UPDATE, tuple(found), condition)
-            case other:
-                return _without_values(when, other, condition)
-
-    def inserting(self, clause: NotMatchedClause) -> MergeClause:
-        """Return a clause for rows of the source alone."""
-        when, condition = When.NOT_MATCHED, self._text(clause.condition)
-        match clause.action:
-            case InsertAll(by_position):
-                values = self._in_places() if by_position else None
-                return MergeClause(when, MergeAction.INSERT, values, condition)
             case InsertRow(columns, cells):
                 texts = [self._text(cell) for cell in cells]
                 return MergeClause(when, MergeAction.INSERT, self._row(columns, texts), condition)
-            case other:
-                return _without_values(when, other, condition)
+            case UpdateAll(by_position) | InsertAll(by_position) as every:
+                is_new = isinstance(every, InsertAll)
+                action = MergeAction.INSERT if is_new else MergeAction.UPDATE
+                values = self._in_places() if by_position else None
+                return MergeClause(when, action, values, condition)
 
     def _text(self, found: Expression | None) -> str | None:
         return None if found is None else self.named(found.text)
@@ -407,14 +405,6 @@ class _Clauses:
             SetValue(path, None if value is None else as_time(value, known.find(path)))
             for path, value in zip(paths, values, strict=True)
         )
-
-
-def _without_values(
-    when: When, action: DoNothing | RaiseError, condition: str | None
-) -> MergeClause:
-    if isinstance(action, RaiseError):
-        return MergeClause(when, MergeAction.ERROR, condition=condition, message=action.message)
-    return MergeClause(when, MergeAction.NOTHING, condition=condition)
 
 
 OPERATIONS = (Operation("MERGE", MergeStatement, merge, read_merge, counts=True),)
