@@ -126,8 +126,7 @@ class LargeTable(Pruner, ABC):
 
     def all(self) -> list[DataFile]:
         """Return every file, as `DataFile`; errors are those of `as_seen`."""
-        with self._store.read() as connection:
-            return self.as_seen(read.data_files(connection, self._table))
+        return self.as_seen(self._store.ask(read.data_files, self._table))
 
     def of(self, ids: Iterable[int]) -> list[DataFile]:
         """Return the files with these ids; errors are those of `as_seen`."""
@@ -262,8 +261,7 @@ class ListedFiles(LargeTable):
     def larger_than(self, size: int) -> list[DataFile]:
         """Return the files of more than this many bytes."""
         ids = self._list.ids[self._there & (self._list.sizes > size)].tolist()
-        with self._store.read() as connection:
-            return read.data_files(connection, self._table, ids=ids) if ids else []
+        return self._store.ask(read.data_files, self._table, ids=ids) if ids else []
 
     def as_seen(self, files: list[DataFile]) -> list[DataFile]:
         """Return these files, or raise Conflict if another commit has moved their deletes since."""

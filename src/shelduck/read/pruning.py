@@ -96,9 +96,7 @@ class Pruner(FileSource):
 
     def exactly(self, group: ScanGroup, filters: list[str]) -> set[int]:
         """Return the ids of those of a few files that may match all filters."""
-        asked = self.asked(group, filters)
-        with self._store.read() as connection:
-            return self._matching(connection, group, asked, set())
+        return self._store.ask(self._matching, group, self.asked(group, filters), set())
 
     def asked(self, group: ScanGroup, filters: list[str]) -> Asked:
         """Return what filters ask of the columns of a group."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from decimal import Decimal as Number
 from functools import partial
 from typing import Any
@@ -215,16 +215,17 @@ def tables_with_rows(
     connection: sa.Connection, names: Sequence[str], chosen: Callable[[sa.TableClause], Conditions]
 ) -> set[str]:
     """Return which tables have such rows: an ALTER or a flush leaves most of them empty."""
-    found: set[str] = set()
-    for some in chunks(names, AT_ONCE):
-        questions = [
-            sa.select(sa.literal(name)).where(
-                sa.exists().select_from(source).where(*chosen(source))
-            )
-            for name, source in ((name, source_of(connection, name)) for name in some)
-        ]
-        found.update(connection.execute(sa.union_all(*questions)).scalars())
-    return found
+    questions = (
+        sa.select(sa.literal(name)).where(sa.exists().select_from(source).where(*chosen(source)))
+        for name, source in ((name, source_of(connection, name)) for name in names)
+    )
+    return {name for (name,) in rows_of_all(connection, questions)}
+
+
+def rows_of_all(connection: sa.Connection, asked: Iterable[sa.Select[Any]]) -> Iterator[Any]:
+    """Yield the rows of questions that are alike; a statement for two hundred of them."""
+    for some in chunks(asked, AT_ONCE):
+        yield from connection.execute(sa.union_all(*some))
 
 
 def source_of(connection: sa.Connection, name: str) -> sa.TableClause:
@@ -392,14 +393,11 @@ def inlined_since(
 
 def _count(connection: sa.Connection, names: Sequence[str], snapshot: int) -> int:
     """Return how many rows a snapshot sees in tables of inlined rows."""
-    total = 0
-    for some in chunks(names, AT_ONCE):
-        counts = [
-            sa.select(sa.func.count()).select_from(source).where(*is_shown(source, snapshot))
-            for source in (source_of(connection, name) for name in some)
-        ]
-        total += sum(connection.execute(sa.union_all(*counts)).scalars())
-    return total
+    counts = (
+        sa.select(sa.func.count()).select_from(source).where(*is_shown(source, snapshot))
+        for source in (source_of(connection, name) for name in names)
+    )
+    return sum(count for (count,) in rows_of_all(connection, counts))
 
 
 def _without(part: InlinedRows, gone: Collection[tuple[int, int]]) -> InlinedRows:

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries
-from shelduck.catalog.read.inlined_rows import AT_ONCE, source_of
+from shelduck.catalog.read.inlined_rows import AT_ONCE, rows_of_all, source_of
 from shelduck.catalog.read.queries import chunks, total
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT
@@ -33,9 +33,8 @@ def inlined_counts(
         for s in _edges(source_of(connection, name), since)
     ]
     found = {_ADDED: Counter[int](), _DELETED: Counter[int]()}
-    for some in chunks(asked, AT_ONCE):
-        for sign, snapshot, count in connection.execute(sa.union_all(*some)):
-            found[sign][snapshot] += count
+    for sign, snapshot, count in rows_of_all(connection, asked):
+        found[sign][snapshot] += count
     return found[_ADDED], found[_DELETED]
 
 

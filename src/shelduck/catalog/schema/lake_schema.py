@@ -80,7 +80,7 @@ def create_lake(
             ensure_own_tables(store, connection)
     except Contention:
         # DuckDB does not take our lock: it may have created its lake in between.
-        if not _has_lake(store):
+        if tables.metadata.name not in store.ask(store.table_names):
             raise
         raise _has_one(store) from None
     store.use(made)
@@ -182,11 +182,6 @@ def _insert_first_rows(
     main = {"schema_id": 0, "schema_uuid": str(uuid.uuid4()), "begin_snapshot": 0}
     where = {"schema_name": "main", "path": "main/", "path_is_relative": True}
     connection.execute(sa.insert(tables.schema), {**main, **where})
-
-
-def _has_lake(store: Store) -> bool:
-    with store.read() as connection:
-        return tables.metadata.name in store.table_names(connection)
 
 
 def _read_options(store: Store) -> dict[str, str]:

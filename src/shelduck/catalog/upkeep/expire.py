@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
 
 import sqlalchemy as sa
 
@@ -26,7 +25,7 @@ from shelduck.catalog.read.inlined_rows import tables_with_rows
 from shelduck.catalog.read.queries import chunks, live
 from shelduck.catalog.read.twins import bases_of_twins
 from shelduck.catalog.schema.own_tables import ensure_own_tables, upkeep
-from shelduck.catalog.upkeep.few_rows import LotPace
+from shelduck.catalog.upkeep.few_rows import LotPace, row_pages
 from shelduck.ducklake import tables
 from shelduck.errors import InvalidRequest, NotFound
 from shelduck.model.tables.schema import SnapshotId
@@ -108,16 +107,8 @@ def choose(store: Store, request: ExpiryRequest) -> ExpiryChoice:
 def _snapshots(store: Store) -> Iterator[tuple[int, datetime, bool]]:
     c, tag = _snapshot.c, tables.tag
     has_branches = sa.exists().where(tag.c.key == BRANCH, live(tag)).label("has_branches")
-    query = sa.select(c.snapshot_id, c.snapshot_time, has_branches)
-    query = query.order_by(c.snapshot_id).limit(_PAGE)
-    last = -1
-    while True:
-        with store.read() as connection:
-            rows: list[Any] = list(connection.execute(query.where(c.snapshot_id > last)))
-        yield from rows
-        if len(rows) < _PAGE:
-            return
-        last = rows[-1].snapshot_id
+    query = sa.select(c.snapshot_id, c.snapshot_time, has_branches).order_by(c.snapshot_id)
+    return chain.from_iterable(row_pages(store, c.snapshot_id, _PAGE, query))
 
 
 def _known(versions: Sequence[int], ids: Sequence[int]) -> set[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -104,6 +104,17 @@ def pages(
         if page.rows < size:
             return
         last = page.last
+
+
+def row_pages(
+    store: Store, key: sa.Column[int], size: int, query: sa.Select[Any]
+) -> Iterator[Sequence[Any]]:
+    """Yield what a query of a table finds on each of its `pages`."""
+
+    def rows(connection: sa.Connection, page: KeyPage) -> Sequence[Any]:
+        return connection.execute(query.where(page.chosen)).all()
+
+    return (found for _, found in pages(store, key, size, rows))
 
 
 def _next_page(

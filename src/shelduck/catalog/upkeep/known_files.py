@@ -7,8 +7,7 @@ them once, however many lots it looks up, and then only the rows of files that a
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read import read
 from shelduck.catalog.read.views_and_macros import resolve
 from shelduck.catalog.schema.lake_schema import LakeInfo
-from shelduck.catalog.upkeep.few_rows import KeyPage, pages
+from shelduck.catalog.upkeep.few_rows import row_pages
 from shelduck.ducklake import tables
 from shelduck.model.files.place import storage_path
 
@@ -100,16 +99,10 @@ class KnownFiles:
         return {number: storage_path(place) for number, place in directories.items()}
 
 
-def _pages(store: Store) -> Iterator[list[Any]]:
+def _pages(store: Store) -> Iterator[Sequence[Any]]:
     for source, key in _SOURCES:
         c = source.c
-        ask = partial(_rows, sa.select(c.table_id, c.path, c.path_is_relative))
-        for _, rows in pages(store, key, _ROWS, ask):
-            yield rows
-
-
-def _rows(query: sa.Select[Any], connection: sa.Connection, page: KeyPage) -> list[Any]:
-    return list(connection.execute(query.where(page.chosen)))
+        yield from row_pages(store, key, _ROWS, sa.select(c.table_id, c.path, c.path_is_relative))
 
 
 def _paths(homes: dict[int, str], rows: Iterable[Any]) -> Iterator[str]:

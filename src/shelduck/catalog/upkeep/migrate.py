@@ -20,6 +20,7 @@ from shelduck.catalog.databases.dialect import as_it_is
 from shelduck.catalog.databases.known import dialect_of, renaming, stored_columns
 from shelduck.catalog.databases.store import Store, with_retries
 from shelduck.catalog.read import queries
+from shelduck.catalog.read.overview.lake_tables import named_tables
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.catalog.running.writers import registered_writers
 from shelduck.ducklake import tables
@@ -30,7 +31,6 @@ from shelduck.errors import Conflict, CorruptLake, InvalidRequest, ShelduckError
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.names import double_quoted
 
-_t, _s = tables.table.c, tables.schema.c
 _column, _inlined = tables.column.c, tables.inlined_data_tables.c
 _versions, _snapshot = tables.schema_versions.c, tables.snapshot.c
 _DEFAULTS = ("initial_default", "default_value", "default_value_type", "default_value_dialect")
@@ -333,13 +333,8 @@ class _Migration:
 
     def _name(self, number: int) -> str:
         """Return what a table is called now."""
-        query = (
-            sa.select(_s.schema_name, _t.table_name)
-            .join_from(tables.table, tables.schema, _s.schema_id == _t.schema_id)
-            .where(_t.table_id == number, queries.live(tables.table))
-        )
-        found = self.connection.execute(query).first()
-        return f"the dropped table {number}" if found is None else ".".join(found)
+        called = named_tables(self.connection, None)
+        return called.get(number, f"the dropped table {number}")
 
     def _repair(
         self, what: str, told: str, statements: Sequence[tuple[sa.Executable, Any]]

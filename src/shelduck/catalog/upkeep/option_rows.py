@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 
 from shelduck.catalog.commit.kept_places import name_to_set
+from shelduck.catalog.read.overview.lake_tables import named_tables
 from shelduck.catalog.read.queries import live
 from shelduck.catalog.read.read import OPTIONS
 from shelduck.ducklake import tables
@@ -61,13 +62,8 @@ def write_setting(connection: sa.Connection, setting: OptionSetting) -> None:
 
 def owner_names(connection: sa.Connection) -> dict[tuple[Scope, int | None], str]:
     """Return the names of live schemas and tables, by scope and id; two statements."""
-    every, t = schemas_of(connection), tables.table.c
+    every = schemas_of(connection)
     named = sa.select(every.c.schema_id, every.c.schema_name).where(live(every))
-    schemas = {n: shown_schema(word) for n, word in connection.execute(named)}
-    found: dict[tuple[Scope, int | None], str] = {(Scope.SCHEMA, i): n for i, n in schemas.items()}
-    for number, schema, name in connection.execute(
-        sa.select(t.table_id, t.schema_id, t.table_name).where(live(tables.table))
-    ):
-        if schema in schemas:
-            found[Scope.TABLE, number] = f"{schemas[schema]}.{name}"
-    return found
+    schemas = {(Scope.SCHEMA, n): shown_schema(word) for n, word in connection.execute(named)}
+    in_schemas = {(Scope.TABLE, n): name for n, name in named_tables(connection, None).items()}
+    return {**schemas, **in_schemas}

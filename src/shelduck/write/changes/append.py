@@ -225,15 +225,10 @@ def limits_of(store: Store, table: TableVersion) -> Limits:
     """
     reserve = partial(reserve_numbers, store, table) if COMPUTED in table.properties else None
     is_possible = can_inline(store.kind, store.format, table.columns)
-    if not is_possible or (table.has_reserved and _has_job(store, table)):
+    if not is_possible or (table.has_reserved and store.ask(open_job, table.id) is not None):
         return Limits(reserve=reserve)
     most = table.options.data_inlining_row_limit
     return Limits(most, 0 if is_followed(table) or not _can_write(table.columns) else most, reserve)
-
-
-def _has_job(store: Store, table: TableVersion) -> bool:
-    with store.read() as connection:
-        return open_job(connection, table.id) is not None
 
 
 def moved_to_catalog(done: Done, limit: int) -> Done:

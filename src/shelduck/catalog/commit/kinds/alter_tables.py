@@ -21,7 +21,7 @@ from shelduck.catalog.commit.rows.described import (
 )
 from shelduck.catalog.commit.rows.file_rows import log_compaction, require_as_seen
 from shelduck.catalog.commit.rows.table_stats import ASK_TOTALS, add_column_stats
-from shelduck.catalog.read.inlined_rows import AT_ONCE
+from shelduck.catalog.read.inlined_rows import rows_of_all
 from shelduck.catalog.read.queries import IDS, OF_TABLE, chunks, live
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import unchecked
@@ -175,15 +175,9 @@ def _require_only_files(draft: Draft, work: TableWork, known: frozenset[int]) ->
     One statement, unless the table has more tables of inlined rows than SQLite joins.
     """
     names = [row.table_name for row in draft.opening.rows("inlined_of_converted", work.id) or ()]
-    found: set[int] = set()
-    for some in chunks(
-        [
-            _LIVE_FILES,
-            *(inlined_tables.rows_in(draft.format.inlined(n), _IN_CATALOG) for n in names),
-        ],
-        AT_ONCE,
-    ):
-        found.update(draft.connection.execute(sa.union_all(*some), {"of_table": work.id}).scalars())
+    kept = (inlined_tables.rows_in(draft.format.inlined(n), _IN_CATALOG) for n in names)
+    asked = [_LIVE_FILES.params(of_table=work.id), *kept]
+    found = {number for (number,) in rows_of_all(draft.connection, asked)}
     if _IN_CATALOG in found:
         raise Conflict(f"another commit wrote inlined rows to {work.name}")
     if others := found - known:

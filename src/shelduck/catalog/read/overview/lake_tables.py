@@ -12,9 +12,8 @@ from zlib import crc32
 import sqlalchemy as sa
 
 from shelduck.catalog.read import queries, read
-from shelduck.catalog.read.inlined_rows import AT_ONCE
+from shelduck.catalog.read.inlined_rows import rows_of_all
 from shelduck.catalog.read.queries import COUNT, IDS, chunks, total, visible
-from shelduck.catalog.read.read import entries_in
 from shelduck.catalog.read.row_counts import dead_positions, tables_of_rows
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT
@@ -27,9 +26,6 @@ from shelduck.model.text.names import INSIDE, shown_schema
 
 _file, _delete = tables.data_file, tables.delete_file
 _t = tables.table.c
-
-# Snapshots whose log is read at once, the newest first.
-_LOG_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ def tables_at(connection: sa.Connection, at: int, search: str = "") -> list[Tabl
     return found
 
 
-def named_tables(connection: sa.Connection, at: int) -> dict[int, str]:
+def named_tables(connection: sa.Connection, at: int | None) -> dict[int, str]:
     """Return the tables of a snapshot by id, with schema and name as people read them.
 
     By name; one statement.
@@ -160,13 +156,12 @@ def kept_rows(connection: sa.Connection, ids: Collection[int]) -> dict[int, Rows
     of_rows, of_deletes = tables_of_rows(connection, ids)
     asked = [*starmap(_count, of_rows.items()), *starmap(_count_deletes, of_deletes.items())]
     rows, versions, deleted = Counter[int](), Counter[int](), Counter[int]()
-    for lot in chunks(asked, AT_ONCE):
-        for number, is_rows, count, ended in connection.execute(sa.union_all(*lot)):
-            if is_rows:
-                rows[number] += count - ended
-                versions[number] += count
-            else:
-                deleted[number] += count
+    for number, is_rows, count, ended in rows_of_all(connection, asked):
+        if is_rows:
+            rows[number] += count - ended
+            versions[number] += count
+        else:
+            deleted[number] += count
     return {n: RowsInCatalog(rows[n], deleted[n], versions[n]) for n in ids}
 
 
@@ -188,30 +183,16 @@ def newest_changes(connection: sa.Connection, wanted: Iterable[int]) -> dict[int
     """Return the newest snapshot that changed each table, according to the log of snapshots.
 
     Reads the log from its end, until all tables are found; a table whose snapshots have expired is
-    left out. A statement for each five hundred snapshots, and one for names.
+    left out. The statements of `read.newest_first`, and one for names.
     """
     missing = set(wanted)
-    c = tables.snapshot_changes.c
     found: dict[int, int] = {}
-    before: int | None = None
-    while missing:
-        query = sa.select(c.snapshot_id, c.changes_made).order_by(c.snapshot_id.desc())
-        if before is not None:
-            query = query.where(c.snapshot_id < before)
-        lines = connection.execute(query.limit(_LOG_LINES)).all()
-        for number, text in lines:
-            touched = _of_log(number, text) & missing
-            found.update(dict.fromkeys(touched, number))
-            missing -= touched
-        if len(lines) < _LOG_LINES:
-            break
-        before = lines[-1][0]
+    log = read.newest_first(connection, queries.every_snapshot())
+    while missing and (snapshot := next(log, None)) is not None:
+        touched = missing & {e.id for e in read.entries_of(snapshot) if e.verb in _OF_TABLES}
+        found.update(dict.fromkeys(touched, snapshot.id))
+        missing -= touched
     return _with_names(connection, found, wanted)
-
-
-def _of_log(number: int, text: str | None) -> set[int]:
-    entries = entries_in(number, text)
-    return {e.id for e in entries if e.id is not None and e.verb in _OF_TABLES}
 
 
 _OF_TABLES = INSERTS | DELETES | MOVES | {Verb.ALTERED_TABLE}
