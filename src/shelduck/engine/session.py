@@ -402,11 +402,4 @@ def local_columns(
         pa.array(values, to_arrow_type(f.dataType))
         for values, f in zip(columns, shape.fields, strict=True)
     ]
-    return arrow_frame(spark, pa.Table.from_arrays(arrays, names=shape.names), shape)
-
-
-def arrow_frame(
-    spark: SparkSession, rows: pa.Table, shape: T.StructType | None = None
-) -> DataFrame:
-    """Return an Arrow table of plain numbers and texts as a DataFrame."""
-    return spark.createDataFrame(rows, shape)
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, names=shape.names), shape)

@@ -237,9 +237,7 @@ class FileWriter:
         for a name in whose place Spark would put a setting.
         """
         # One row per field for ``FieldIds``: its id, then the names on the path to it.
-        option = "".join(
-            "\t".join((str(field_id), *map(_text, path))) + "\n" for path, field_id in ids.items()
-        )
+        option = rows_of([str(number), *path] for path, number in ids.items())
         check_settings(self.spark, option)
         return {"shelduck.field.ids": option}
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -275,10 +277,7 @@ def _told(rests: Sequence[Column]) -> Column:
 
 
 def _any(rests: Sequence[Column]) -> Column:
-    found = rests[0].isNotNull()
-    for rest in rests[1:]:
-        found |= rest.isNotNull()
-    return found
+    return reduce(or_, [rest.isNotNull() for rest in rests])
 
 
 def _can_rescue(given: T.DataType) -> bool:

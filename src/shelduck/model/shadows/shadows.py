@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -40,7 +39,7 @@ from shelduck.model.types.data_types import (
     parse_type,
     type_text,
 )
-from shelduck.model.types.literals import blob_bytes, blob_text, canonical_text
+from shelduck.model.types.literals import as_float32, blob_bytes, blob_text, canonical_text
 from shelduck.model.types.promotions import Promotion, Verdict, is_number, promotion
 
 _ANY_TEXT = Primitive("varchar")
@@ -330,14 +329,12 @@ def _number(kind: DataType, text: str) -> Fraction | None:
     For a FLOAT, it is the number of the DOUBLE with its value; for a DOUBLE, the shortest text.
     """
     name = str(kind)
-    if not (isinstance(kind, Decimal) or name in (*SIGNED, *UNSIGNED, *FLOATS)):
-        return None
-    if name not in FLOATS:
+    if isinstance(kind, Decimal) or name in (*SIGNED, *UNSIGNED):
         return Fraction(text)
-    found = float(text)
-    if name == "float32":
-        [found] = struct.unpack("f", struct.pack("f", found))
-    return Fraction(repr(found)) if isfinite(found) else None
+    if name not in FLOATS:
+        return None
+    found = as_float32(float(text)) if name == "float32" else float(text)
+    return None if found is None or not isfinite(found) else Fraction(repr(found))
 
 
 def _literal(source: DataType, text: str, target: Leaf) -> str:

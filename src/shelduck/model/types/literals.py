@@ -35,7 +35,7 @@ _SPECIAL_FLOATS = {
     "-inf": "-inf",
     "-infinity": "-inf",
 }
-_BLOB_PART = re.compile(rb"\\x([0-9A-Fa-f]{2})|([^\\])", re.DOTALL)
+_BLOB_BYTE = re.compile(r"\\x([0-9A-Fa-f]{2})")
 _BLOB_PLAIN = frozenset(range(32, 127)) - frozenset(b"\\'\"")
 
 
@@ -114,18 +114,9 @@ def as_float32(value: float) -> float | None:
 
 def blob_bytes(text: str) -> bytes | None:
     r"""Return the bytes of DuckDB's escaped text (``a\x00\xFF``), None if it is not such a text."""
-    if not text.isascii():
+    if not text.isascii() or "\\" in _BLOB_BYTE.sub("", text):
         return None
-    raw = text.encode()
-    out = bytearray()
-    at = 0
-    while at < len(raw):
-        match = _BLOB_PART.match(raw, at)
-        if match is None:
-            return None
-        out += bytes.fromhex(match[1].decode()) if match[1] else match[2]
-        at = match.end()
-    return bytes(out)
+    return _BLOB_BYTE.sub(lambda found: chr(int(found[1], 16)), text).encode("latin-1")
 
 
 def blob_text(value: bytes) -> str:
@@ -182,20 +173,18 @@ def _decimal(leaf: Decimal, text: str) -> str:
     if not _FINITE.fullmatch(text.strip()):
         _refuse(leaf, text)
     value = Number(text.strip())
-    sign, digits, exponent = value.as_tuple()
+    _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     if abs(exponent) > 1000 or len(digits) > _DIGITS:
         _refuse(leaf, text, "it is out of range")
-    unscaled = int("".join(map(str, digits)))
-    shift = exponent + leaf.scale
-    whole, lost = (unscaled * 10**shift, 0) if shift >= 0 else divmod(unscaled, 10**-shift)
-    if lost:
-        _refuse(leaf, text, f"it has more than {leaf.scale} digits after the point")
-    if whole >= 10**leaf.precision:
-        _refuse(leaf, text, "it has too many digits before the point")
-    padded = str(whole).rjust(leaf.scale + 1, "0")
-    written = padded if leaf.scale == 0 else f"{padded[: -leaf.scale]}.{padded[-leaf.scale :]}"
-    return f"-{written}" if sign and whole else written
+    with localcontext(prec=3000):
+        # A zero has no sign.
+        made = value.quantize(Number(1).scaleb(-leaf.scale)) + 0
+        if made != value:
+            _refuse(leaf, text, f"it has more than {leaf.scale} digits after the point")
+        if abs(made) >= 10 ** (leaf.precision - leaf.scale):
+            _refuse(leaf, text, "it has too many digits before the point")
+    return f"{made:f}"
 
 
 def _date(leaf: Leaf, text: str) -> str:
@@ -303,14 +292,19 @@ def bound(leaf: Leaf, text: str | None) -> Comparable | None:
         found = _canonical(leaf, text)
         return None if found is None else int(found)
     if name in FLOATS:
-        return _float_bound(leaf, text)
+        found = _canonical(leaf, text)
+        return None if found in (None, "nan") else float_value(leaf, text)
     if name in ("varchar", "json"):
         return text
     if name == "blob":
         return _blob_bound(text)
     if name == "uuid":
         return _canonical(leaf, text)
-    return _temporal_bound(leaf, text)
+    if name == "date":
+        return temporal.date_number(text)
+    if name in temporal.TIMESTAMP_NAMES:
+        return temporal.timestamp_number(text, leaf)
+    return temporal.time_number(text, leaf) if name in ("time", "time_ns") else None
 
 
 def bound_text(leaf: Leaf, value: Comparable) -> str | None:
@@ -404,30 +398,12 @@ def _canonical(leaf: Leaf, text: str) -> str | None:
         return None
 
 
-def _float_bound(leaf: Leaf, text: str) -> float | None:
-    found = _canonical(leaf, text)
-    if found is None or found == "nan":
-        return None
-    return as_float32(float(found)) if str(leaf) == "float32" else float(found)
-
-
 def _blob_bound(text: str) -> bytes | None:
     try:
         found = bytes.fromhex(text) if text == text.upper() and " " not in text else None
     except ValueError:
         found = None
     return blob_bytes(text) if found is None else found
-
-
-def _temporal_bound(leaf: Leaf, text: str) -> int | None:
-    name = str(leaf)
-    if name == "date":
-        return temporal.date_number(text)
-    if name in temporal.TIMESTAMP_NAMES:
-        return temporal.timestamp_number(text, leaf)
-    if name in ("time", "time_ns"):
-        return temporal.time_number(text, leaf)
-    return None
 
 
 def _prefix(text: str) -> str:

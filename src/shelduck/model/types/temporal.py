@@ -7,6 +7,7 @@ the proleptic Gregorian calendar, of any year. ``infinity`` is the number as whi
 from __future__ import annotations
 
 import re
+from datetime import date
 
 from shelduck.model.types.data_types import Leaf
 
@@ -20,7 +21,9 @@ _ZONE = r"(?P<zone>Z|UTC|[+-]\d{2}(?::?\d{2}(?::\d{2})?)?)"
 _DATE_ONLY = re.compile(_DATE, re.IGNORECASE | re.ASCII)
 _TIME_ONLY = re.compile(rf"{_CLOCK}(?:\s*{_ZONE})?", re.IGNORECASE | re.ASCII)
 _TIMESTAMP = re.compile(rf"{_DATE}(?:(?:\s+|T){_CLOCK}(?:\s*{_ZONE})?)?", re.IGNORECASE | re.ASCII)
-_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+# The calendar repeats after as many years, and these have as many days.
+_CYCLE, _CYCLE_DAYS = 400, 146_097
+_EPOCH = date(1970, 1, 1).toordinal()
 
 ZONELESS = ("timestamp", "timestamp_s", "timestamp_ms")
 MICROSECONDS = (*ZONELESS, "timestamptz")
@@ -202,29 +205,14 @@ def _days(match: re.Match[str]) -> int | None:
     year, month, day = int(match["year"]), int(match["month"]), int(match["day"])
     if match["bc"]:
         year = 1 - year
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not 1 <= month <= 12 or not 1 <= day <= _MONTH_DAYS[month - 1] + (leap and month == 2):
+    cycle, rest = divmod(year - 1, _CYCLE)
+    try:
+        return cycle * _CYCLE_DAYS + date(rest + 1, month, day).toordinal() - _EPOCH
+    except ValueError:
         return None
-    # Years begin in March here, so that the leap day is the last of its year.
-    shifted = year - (month <= 2)
-    era, year_of_era = divmod(shifted, 400)
-    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return (
-        era * 146_097
-        + year_of_era * 365
-        + year_of_era // 4
-        - year_of_era // 100
-        + (day_of_year - 719_468)
-    )
 
 
 def _civil(days: int) -> tuple[int, int, int]:
-    era, day_of_era = divmod(days + 719_468, 146_097)
-    year_of_era = (
-        day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
-    ) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted = (5 * day_of_year + 2) // 153
-    month = shifted + 3 if shifted < 10 else shifted - 9
-    day = day_of_year - (153 * shifted + 2) // 5 + 1
-    return era * 400 + year_of_era + (month <= 2), month, day
+    cycle, rest = divmod(days + _EPOCH - 1, _CYCLE_DAYS)
+    found = date.fromordinal(rest + 1)
+    return cycle * _CYCLE + found.year, found.month, found.day

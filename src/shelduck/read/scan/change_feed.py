@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
 from shelduck.engine.bridge import Named, Sql, engine_for, select_named
-from shelduck.engine.session import arrow_frame, local_frame
+from shelduck.engine.session import local_frame
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots
 from shelduck.model.changes.stream import StreamPart
@@ -227,8 +227,8 @@ def _thinned(spark: SparkSession, feed: Feed) -> tuple[DataFrame, str]:
         died = Sql(f"{snapshots[0]}L")
         may_be_new = any(has_snapshots(f) or f.begin_snapshot >= snapshots[0] for f in mine)
         return rows.where(f"{died} > {Origin.SNAPSHOT_ID}") if may_be_new else rows, died
-    dead = F.broadcast(arrow_frame(spark, known.rename_columns([DIED_FILE, DIED_AT, DIED_IN])))
-    return rows.join(dead, F.expr(_IS_GONE)), DIED_IN
+    dead = spark.createDataFrame(known.rename_columns([DIED_FILE, DIED_AT, DIED_IN]))
+    return rows.join(F.broadcast(dead), F.expr(_IS_GONE)), DIED_IN
 
 
 def _of_files(feed: Feed, files: Sequence[DataFile]) -> pa.Table:
@@ -241,7 +241,7 @@ def _deaths(spark: SparkSession, feed: Feed, files: Sequence[DataFile]) -> DataF
     sources = [feed.plan.sources[f.id] for f in files]
     if feed.deaths is not None:
         mine = _of_files(feed, files).rename_columns([DIED_FILE, DIED_AT, DIED_IN])
-        return F.broadcast(arrow_frame(spark, mine))
+        return F.broadcast(spark.createDataFrame(mine))
     found = deaths_of(spark, sources, feed.plan.span.last, feed.table.full_name)
     # The few positions are broadcast; Spark cannot know how few they are, and would sort the rows.
     return F.broadcast(found) if sum(map(most_deaths, sources)) <= _BROADCAST_ROWS else found

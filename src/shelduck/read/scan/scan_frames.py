@@ -116,7 +116,8 @@ def read_rows(
     if any(rows.rows for rows in inlined):
         make = local or partial(frame_of_inlined, spark, inlined)
         frames.append(make(plan.columns, origins))
-    return _commented(_united(spark, frames, _schema(plan, origins)), plan, origins)
+    made = reduce(DataFrame.unionAll, frames or [local_frame(spark, [], _schema(plan, origins))])
+    return _commented(made, plan, origins)
 
 
 def _commented(found: DataFrame, plan: ScanPlan, origins: Sequence[Origin]) -> DataFrame:
@@ -143,10 +144,6 @@ def _commented_types(plan: ScanPlan) -> dict[str, T.DataType]:
         for f in nested
         if any(below.id in comments and below is not f for below in f.walk())
     }
-
-
-def _united(spark: SparkSession, frames: Sequence[DataFrame], shape: T.StructType) -> DataFrame:
-    return reduce(DataFrame.unionAll, frames) if frames else local_frame(spark, [], shape)
 
 
 def _schema(plan: ScanPlan, origins: Sequence[Origin]) -> T.StructType:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -121,15 +123,12 @@ class Merge:
     def on_column(self, source: DataFrame) -> Column:
         """Return the condition of the join."""
         if isinstance(self.on, tuple):
-            equal = [
-                F.col(f"{backticked(self.target_alias)}.{backticked(name)}")
-                == self.source_column(source, name)
+            alias = backticked(self.target_alias)
+            equal = (
+                F.col(f"{alias}.{backticked(name)}") == self.source_column(source, name)
                 for name in self.on
-            ]
-            found = equal[0]
-            for part in equal[1:]:
-                found = found & part
-            return found
+            )
+            return reduce(and_, equal)
         return as_condition(self.on)
 
     def source_column(self, source: DataFrame, name: str) -> Column:

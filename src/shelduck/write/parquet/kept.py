@@ -20,7 +20,7 @@ from shelduck.engine.bridge.engine import EXACT_PATH
 from shelduck.engine.files.footers import read_columns
 from shelduck.engine.files.storage import Listed, delete_files, in_threads
 from shelduck.engine.rows.assign import telling_failures
-from shelduck.engine.session import arrow_frame, is_local, local_size
+from shelduck.engine.session import is_local, local_size
 from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.model.files.data_file import ROW_ID_COLUMN, DataFile, InlinedRows
 from shelduck.model.files.place import key_of, place_below
@@ -184,7 +184,7 @@ class Brought:
     @property
     def rows(self) -> DataFrame:
         """Return the rows as a DataFrame whose plan holds them."""
-        return arrow_frame(self.spark, self.table, self.shape)
+        return self.spark.createDataFrame(self.table, self.shape)
 
     def values(self, name: str) -> list[object]:
         """Return the values of a column."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import reduce
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -135,7 +134,12 @@ def _texts(field: Field) -> Callable[[Any], object]:
     """Return a function that converts a Python value of a row to one of `InlinedBatch.rows`."""
     if field.shape is Kind.STRUCT:
         members = [(c.name, _optional(c)) for c in field.children]
-        return lambda row: {name: text(v) for (name, text), v in zip(members, row, strict=True)}
+        return lambda row: {
+            name: text(v)
+            for (name, text), v in zip(
+                members, row.values() if isinstance(row, dict) else row, strict=True
+            )
+        }
     if field.shape is Kind.LIST:
         element = _optional(field.children[0])
         return lambda items: [element(v) for v in items]
@@ -188,48 +192,22 @@ def rows_of_files(paths: Sequence[str], columns: Schema) -> InlinedBatch:
     row_ids: list[int | None] = []
     for path in paths:
         found = read_columns(path, None)
-        parts = [
-            _values(f, column.combine_chunks())
-            for f, column in zip(columns, found.columns, strict=False)
-        ]
-        rows.extend(zip(*parts, strict=True))
+        stored = found.columns[: len(columns.fields)]
+        parts = [part.cast(_numbers(part.type)).to_pylist() for part in stored]
+        rows += _rows(columns, [*zip(*parts, strict=True)])
         own = ROW_ID_COLUMN in found.column_names
         row_ids += found[ROW_ID_COLUMN].to_pylist() if own else [None] * len(found)
     return InlinedBatch(columns, tuple(rows), tuple(row_ids))
 
 
-def _values(field: Field, array: Any) -> list[object]:
-    """Return the values of an Arrow array in the form of `InlinedBatch.rows`."""
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    known = array.is_valid().to_pylist()
-    if field.shape is Kind.STRUCT:
-        members = [_values(c, array.field(n)) for n, c in enumerate(field.children)]
-        names = [c.name for c in field.children]
-        found: list[object] = [dict(zip(names, m, strict=True)) for m in zip(*members, strict=True)]
-    elif field.shape is Kind.LIST:
-        found = _cut(array, _values(field.children[0], array.values))
-    elif field.shape is Kind.MAP:
-        keys, items = (
-            _values(f, part)
-            for f, part in zip(field.children, (array.keys, array.items), strict=True)
-        )
-        found = _cut(array, list(zip(keys, items, strict=True)))
-    else:
-        text = leaf_text(field)
-        found = [None if v is None else text(v) for v in _numbers(field, array).to_pylist()]
-    return [value if is_known else None for value, is_known in zip(found, known, strict=True)]
-
-
-def _cut(array: Any, values: Sequence[object]) -> list[object]:
-    ends = array.offsets.to_pylist()
-    return [list(values[a:b]) for a, b in pairwise(ends)]
-
-
-def _numbers(field: Field, array: Any) -> Any:
-    # As numbers: Python's dates end with the year 9999.
-    if str(field.shape) == "date":
-        return array.cast(pa.int32())
-    if str(field.shape) in temporal.MICROSECONDS:
-        return array.cast(pa.timestamp("us", array.type.tz)).cast(pa.int64())
-    return array
+def _numbers(kind: pa.DataType) -> pa.DataType:
+    """Return a type with numbers for moments: Python's dates end with the year 9999."""
+    if pa.types.is_struct(kind):
+        return pa.struct([f.with_type(_numbers(f.type)) for f in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_numbers(kind.key_type), _numbers(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_numbers(kind.value_type)))
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(kind) else kind
