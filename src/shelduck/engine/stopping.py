@@ -28,7 +28,7 @@ class SparkJobs:
     """The Spark jobs of one call: those of its own thread, and of threads inside `joined`."""
 
     def __init__(self, spark: SparkSession | None) -> None:
-        is_usable = spark is not None and engine_for(spark).stops_jobs and not is_stopped(spark)
+        is_usable = spark is not None and engine_for(spark).has_jvm and not is_stopped(spark)
         self._spark = spark if is_usable else None
         self._tag = f"shelduck-{uuid.uuid4()}"
         self._threads: list[Any] = []

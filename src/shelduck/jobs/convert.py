@@ -94,8 +94,8 @@ def write_converted(
     a value cannot be converted, or Spark's error about it.
     """
     engine = engine_for(spark)
-    counted = engine.counts_nulls
-    files = [f for one in bins for f in one.files] if engine.copies_columns else []
+    counted = engine.has_jvm
+    files = [f for one in bins for f in one.files] if engine.has_jvm else []
     copied = copied_files(found.table, files, shadows, past)[0]
 
     def frame(rows: TableRows, origins: Sequence[Origin]) -> DataFrame:
@@ -172,7 +172,7 @@ def renewal_of_columns(
     """
     files = [f for f in found.rows.files if f.id in older]
     copied = dict[int, CopiedFile]()
-    if engine_for(spark).copies_columns:
+    if engine_for(spark).has_jvm:
         copied, _ = copied_files(found.table, files, (), least=SMALL, renews=renews)
     shared = [f.id for f in files if f.id not in copied]
     bins = bins_of_copies(found, copied)

@@ -63,7 +63,7 @@ def with_dictionaries(
     if unit.state.store.ask(bytes_of_large_files, table, _SMALL) <= _WORTH:
         return found
     engine = engine_for(unit.state.spark)
-    if not engine.reads_dictionaries:
+    if not engine.has_jvm:
         return found
     judged = [s for s in shadows if shadow_rows.judges_alone(engine.spark, table, s)]
     looks = (_Looking(unit, engine, table, s, s in plan.meeting).proof() for s in judged)

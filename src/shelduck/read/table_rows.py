@@ -148,7 +148,7 @@ class TableRows:
         ``choose`` may answer a query from a rollup.
         """
         snapshots = Origin.SNAPSHOT_ID in origins
-        if engine_for(spark).prunes_files:
+        if engine_for(spark).has_jvm:
             plan, pruner = self._scan(columns, snapshots=snapshots)
         else:
             make = self._planner(columns, snapshots=snapshots)

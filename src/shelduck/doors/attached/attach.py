@@ -236,7 +236,7 @@ def _is_default(spark: SparkSession, key: str) -> bool:
 def _take_over(spark: SparkSession) -> None:
     """Intercept the statements of all sessions of a class; Spark runs those without lakes."""
     replace_method(type(spark), "sql", _sql)
-    if engine_for(spark).finds_catalogs:
+    if engine_for(spark).has_jvm:
         replace_calls(_table)
         replace_views(lambda session: _with_lakes(session) is not None)
         replace_method(type(spark), "newSession", _new_session)

@@ -339,9 +339,7 @@ class SessionSql:
         shared = next((lake.database for lake in self.lakes.values()), "")
         nesting = [n for n, lake in self.lakes.items() if lake.state.store.format.nests]
         foreign = cache(partial(is_catalog, self._spark))
-        return LakeNames(
-            self.lakes, current, temporary, engine.finds_catalogs, shared, nesting, foreign
-        )
+        return LakeNames(self.lakes, current, temporary, engine.has_jvm, shared, nesting, foreign)
 
     def _taken(
         self, text: str, args: Any, names: LakeNames
@@ -374,7 +372,7 @@ class SessionSql:
 
     def _at_one_snapshot(self, act: Callable[[], DataFrame]) -> DataFrame:
         engine = engine_for(self._spark)
-        if not engine.finds_catalogs:
+        if not engine.has_jvm:
             return act()
         query = uuid.uuid4().hex
         with ExitStack() as pins:

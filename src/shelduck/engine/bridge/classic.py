@@ -158,15 +158,7 @@ class ClassicEngine(Engine):
     See `Engine` for what its methods return.
     """
 
-    prunes_files = True
-    reads_deleted_rows = True
-    reads_dictionaries = True
-    writes_changes = True
-    copies_columns = True
-    counts_nulls = True
-    numbers_files = True
-    stops_jobs = True
-    finds_catalogs = True
+    has_jvm = True
 
     def __init__(self, spark: SparkSession) -> None:
         super().__init__(spark)

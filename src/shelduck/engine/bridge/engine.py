@@ -60,24 +60,13 @@ _UTC = ("", "UTC", "Etc/UTC", "Z", "GMT")
 class Engine:
     """A session of Spark, by its public API; each method says what a JVM adds to its answer."""
 
-    prunes_files = False
-    """Whether Spark asks listers while it plans, with filters; if not, all files are read."""
-    reads_deleted_rows = False
-    """Whether a relation that ``wants_deleted`` has columns, besides the constants."""
-    reads_dictionaries = False
-    """Whether there are relations of dictionaries."""
-    writes_changes = False
-    """Whether a write of changed rows also tells their old places, so that one job does both."""
-    copies_columns = False
-    """Whether a write puts new columns beside those that it copies from older files."""
-    counts_nulls = False
-    """Whether footers of written files count the NULLs of every column."""
-    numbers_files = False
-    """Whether names of written files tell the task that wrote them."""
-    stops_jobs = False
-    """Whether jobs can be marked, watched and stopped; over Connect, PySpark stops its own."""
-    finds_catalogs = False
-    """Whether Spark asks catalogs for tables; over Connect, only the statements of lakes do."""
+    has_jvm = False
+    """Whether the session runs Shelduck's Java classes.
+
+    With them, Spark asks listers with its filters while it plans, reads deleted rows and
+    dictionaries, and asks catalogs for tables; jobs can be stopped. Writes name files by their
+    tasks, tell the old places of changed rows, copy columns of older files and count every NULL.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark

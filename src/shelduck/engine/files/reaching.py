@@ -117,7 +117,7 @@ def _home(scheme: str, bucket: str, given: StorageSettings, spark: SparkSession 
 
 def require_connector(spark: SparkSession, data_path: str, *, encrypted: bool = False) -> None:
     """Raise Unsupported if Spark has no connector for a data path; Connect cannot be asked."""
-    if encrypted and not engine_for(spark).prunes_files:
+    if encrypted and not engine_for(spark).has_jvm:
         raise Unsupported(
             f"the lake in {data_path} is encrypted, and Spark Connect has no way for the keys of"
             " files that nobody sees; use a driver with a JVM"

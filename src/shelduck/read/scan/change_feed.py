@@ -209,7 +209,7 @@ def _rows(
 def _thinned(spark: SparkSession, feed: Feed) -> tuple[DataFrame, str]:
     """Return the rows that were deleted from files in the span, and the snapshot of each as SQL."""
     files, span = feed.plan.thinned, feed.plan.span
-    is_known = feed.deaths is not None and engine_for(spark).reads_deleted_rows
+    is_known = feed.deaths is not None and engine_for(spark).has_jvm
     known = _of_files(feed, files) if is_known else None
     if known is None or len(known) > _FEW_POSITIONS:
         dead = _deaths(spark, feed, files).where(f"{DIED_IN} BETWEEN {span.first} AND {span.last}")

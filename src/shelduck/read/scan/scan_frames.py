@@ -349,7 +349,7 @@ def _names(layout: Layout) -> tuple[str, ...]:
 
 
 def _has_partitions(engine: Engine, group: ScanGroup) -> bool:
-    is_asked = bool(group.keys) and engine.prunes_files
+    is_asked = bool(group.keys) and engine.has_jvm
     return is_asked and engine.spark.conf.get(PARTITION_COLUMNS, "true") == "true"
 
 

@@ -141,7 +141,7 @@ def update_rows(
     rules = row_rules(table)
     if rules is not None and not rules.looks_at([value.path for value in values]):
         rules = None
-    if engine_for(spark).writes_changes and rules is None:
+    if engine_for(spark).has_jvm and rules is None:
         marks = marked(changed, table, UPDATED)
         return write_changed(spark, rows, marks, how)
     found = keep(changed)
@@ -359,7 +359,7 @@ def merge_rows(
     if COMPUTED in table.properties:
         changed = with_numbers(changed, table, how.limits)
     refuse = partial(_refuse, table, merge)
-    if engine_for(spark).writes_changes and row_rules(table) is None:
+    if engine_for(spark).has_jvm and row_rules(table) is None:
         contested = None if merge.only_inserts else refuse
         return write_changed(spark, rows, marked(changed, table), how, contested)
     found = keep(changed).rows

@@ -428,7 +428,7 @@ def _written(
 
 def writes_several(spark: SparkSession) -> bool:
     """Return whether `write_together` accepts several parts: names of files must identify tasks."""
-    return engine_for(spark).numbers_files
+    return engine_for(spark).has_jvm
 
 
 def write_arranged(spark: SparkSession, rows: DataFrame, table: TableVersion) -> WrittenFiles:
