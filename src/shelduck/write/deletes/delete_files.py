@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
-from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, sealed_rows, select_named
-from shelduck.engine.bridge.engine import EXACT_PATH
-from shelduck.engine.files.footers import metadata_of, read_columns
+from shelduck.engine.bridge import Named, select_named
+from shelduck.engine.files.footers import metadata_of
 from shelduck.engine.files.storage import delete_directory, in_threads
 from shelduck.engine.session import is_local
-from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.engine.stores.store_errors import told_of_storage
 from shelduck.errors import Conflict, CorruptLake
 from shelduck.model.files.data_file import DataFile, NewDeleteFile
@@ -31,7 +27,7 @@ from shelduck.write.deletes.position_files import (
     POSITION,
     by_file,
     collected_positions,
-    stored_positions,
+    dead_positions,
     write_position_files,
     write_positions,
 )
@@ -124,22 +120,14 @@ class _Work:
         self.files = self.holder.files_of(new.keys())
         counts = {number: len(positions) for number, positions in new.items()}
         if self._are_few(counts):
-            return self._few(counts, lambda number: new[number])
+            return self._few(counts, new)
         touched = self._touched(new)
         if sum(_stored(file) for file in touched) > _MOST_COLLECTED:
             return self.run(self._frame(new))
         total = self._merged(new, touched)
-        found: dict[int, DeadRows] = {}
-        for number, rows in counts.items():
-            file = self.files[number]
-            if self._is_end(file, len(total[number]) - _taken(file)):
-                found[number] = DeadRows(rows)
-        self._require_all_dead(found)
-        left = {number: total[number] for number in new if number not in found}
-        for number, written in self._written_here(left).items():
-            takes = _takes_inlined(self.files[number])
-            found[number] = DeadRows(counts[number], written, takes_inlined=takes)
-        return found
+        found = self._ended(counts, {number: len(each) for number, each in total.items()})
+        left = {number: each for number, each in total.items() if number not in found}
+        return found | self._listed(counts, self._written_here(left))
 
     def _frame(self, positions: Mapping[int, pa.Array]) -> DataFrame:
         parts = [
@@ -177,29 +165,40 @@ class _Work:
 
     def run(self, dead: DataFrame) -> dict[int, DeadRows]:
         """Let Spark write the positions, which are computed already."""
-        touched_ids = {row[0] for row in dead.select(FILE).distinct().collect()}
-        self.files = self.holder.files_of(touched_ids)
-        new = self._write(dead, self.files.values())
-        counts = {number: written.delete_count for number, written in new.items()}
-        if self._are_few(counts):
-            found = self._few(counts, lambda n: _positions(self.table.path + new[n].path))
-            self._remove(set(), set())
-            return found
-        touched = self._touched(new)
-        total = new | self._with_older(touched, new)
-        found = {}
-        for number, written in total.items():
-            rows = new[number].delete_count
-            file = self.files[number]
-            if self._is_end(file, written.delete_count - _taken(file)):
-                found[number] = DeadRows(rows)
-            else:
-                takes = _takes_inlined(file)
-                found[number] = DeadRows(rows, written, takes_inlined=takes)
+        counts = dict(map(tuple, dead.groupBy(FILE).count().collect()))
+        self.files = self.holder.files_of(counts.keys())
+        touched = self._touched(counts)
+        taken = [f if _takes_inlined(f) else f._replace(inlined_deletes=()) for f in touched]
+        older = dead_positions(self.spark, taken, self.table)
+        written = self._write(dead if older is None else dead.unionByName(older))
+        listed = {number: made.delete_count for number, made in written.items()}
+        for file in touched:
+            self._require_known(file, listed[file.id] - _taken(file), counts[file.id])
+        found = self._ended(counts, listed)
+        for number in found if len(found) < len(counts) else ():
+            own = written[number].path.rpartition("/")[0]
+            delete_directory(place_below(self.table.path, own))
+        if len(found) == len(counts):
+            delete_directory(place_below(self.table.path, self.directories[0]))
+        return found | self._listed(counts, {n: m for n, m in written.items() if n not in found})
+
+    def _ended(self, counts: Mapping[int, int], listed: Mapping[int, int]) -> dict[int, DeadRows]:
+        """Return the files without live rows; ``listed`` counts what a delete file would list."""
+        found = {
+            number: DeadRows(rows)
+            for number, rows in counts.items()
+            if self._is_end(self.files[number], listed[number] - _taken(self.files[number]))
+        }
         self._require_all_dead(found)
-        kept = {d.delete_file.path for d in found.values() if d.delete_file is not None}
-        self._remove({w.path for w in (*new.values(), *total.values())} - kept, kept)
         return found
+
+    def _listed(
+        self, counts: Mapping[int, int], written: Mapping[int, NewDeleteFile]
+    ) -> dict[int, DeadRows]:
+        return {
+            number: DeadRows(counts[number], made, takes_inlined=_takes_inlined(self.files[number]))
+            for number, made in written.items()
+        }
 
     def _touched(self, numbers: Iterable[int]) -> list[DataFile]:
         """Return the data files that have a delete file, which a new one replaces."""
@@ -209,7 +208,7 @@ class _Work:
         return sum(counts.values()) <= self.few and all(number >= 0 for number in counts)
 
     def _few(
-        self, counts: Mapping[int, int], positions: Callable[[int], pa.Array]
+        self, counts: Mapping[int, int], positions: Mapping[int, pa.Array]
     ) -> dict[int, DeadRows]:
         """Return positions for the catalog."""
         found: dict[int, DeadRows] = {}
@@ -219,19 +218,9 @@ class _Work:
             if self._is_end(file, rows + _stored(file)):
                 found[number] = DeadRows(rows)
             else:
-                found[number] = DeadRows(rows, positions=tuple(positions(number).to_pylist()))
+                found[number] = DeadRows(rows, positions=tuple(positions[number].to_pylist()))
         self._require_all_dead(found)
         return found
-
-    def _remove(self, files: Collection[str], kept: Collection[str]) -> None:
-        """Remove files with their own directories, and directories without kept files."""
-        used = {path.partition("/")[0] for path in kept}
-        for directory in self.directories:
-            if directory not in used:
-                delete_directory(place_below(self.table.path, directory))
-        for path in files:
-            if path.partition("/")[0] in used:
-                delete_directory(place_below(self.table.path, path.rpartition("/")[0]))
 
     def _directory(self) -> str:
         """Return the directory of another write."""
@@ -262,38 +251,6 @@ class _Work:
                     " record_count in ducklake_data_file"
                 )
 
-    def _with_older(
-        self, touched: Sequence[DataFile], new: Mapping[int, NewDeleteFile]
-    ) -> dict[int, NewDeleteFile]:
-        """Write delete files that also list the older positions; return them by data file id."""
-        if not touched:
-            return {}
-        paths = {f.id: self.table.path + new[f.id].path for f in touched}
-        both = self._fresh(paths).unionAll(stored_positions(self.spark, touched, self.table))
-        inlined = [(f.id, p) for f in touched if _takes_inlined(f) for p in f.inlined_deletes]
-        if inlined:
-            more = self.spark.createDataFrame(inlined, f"{FILE} bigint, {POSITION} bigint")
-            both = both.unionAll(more)
-        total = self._write(both, touched)
-        for file in touched:
-            dead = total[file.id].delete_count - _taken(file)
-            self._require_known(file, dead, new[file.id].delete_count)
-        return total
-
-    def _fresh(self, paths: Mapping[int, str]) -> DataFrame:
-        """Return the positions that were just written: file, pos; ``paths`` are by data file id."""
-        if self.table.options.encrypted:
-            number, place = (
-                T.StructType([T.StructField(n, T.LongType())]) for n in (FILE, POSITION)
-            )
-            files = [(path, (number,)) for number, path in paths.items()]
-            return sealed_rows(self.spark, place, files, number).select(FILE, POSITION)
-        root = self.table.path + self.directories[0]
-        written = self.spark.read.schema(f"{POSITION} bigint, {FILE} bigint")
-        written = written.options(**EXACT_PATH, **spark_options([root]))
-        found = written.parquet(spark_path(root)).where(F.col(FILE).isin(list(paths)))
-        return found.select(FILE, POSITION)
-
     def _require_known(self, file: DataFile, dead: int, new: int) -> None:
         """Raise Conflict if files name other positions than the catalog has counted."""
         if dead != new + _stored(file):
@@ -302,11 +259,11 @@ class _Work:
                 f" {self.table.full_name}; read the table again and repeat the change"
             )
 
-    def _write(self, positions: DataFrame, files: Iterable[DataFile]) -> dict[int, NewDeleteFile]:
+    def _write(self, positions: DataFrame) -> dict[int, NewDeleteFile]:
         """Write the columns ``file`` and ``pos``; return the files by data file id."""
         directory = self._directory()
         place = place_below(self.table.path, directory)
-        paths = [(f.id, str(f.path)) for f in files]
+        paths = [(f.id, str(f.path)) for f in self.files.values()]
         how = {"encrypted": self.table.options.encrypted}
         written = write_position_files(self.spark, positions, paths, place, _IDS, **how)
         return {n: replace(f, path=f"{directory}/{f.path}") for n, f in written.items()}
@@ -339,10 +296,6 @@ def _takes_inlined(file: DataFile) -> bool:
     """Return whether a new delete file, which replaces a committed one, takes inlined positions."""
     older = file.delete_file
     return older is not None and older.id is not None and bool(file.inlined_deletes)
-
-
-def _positions(path: str) -> pa.Array:
-    return read_columns(path, [POSITION], "delete file")[POSITION].combine_chunks()
 
 
 def _require_no_later(file: DataFile, table: TableVersion) -> None:

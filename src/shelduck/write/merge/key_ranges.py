@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from functools import reduce
+from heapq import nlargest
 from itertools import pairwise
 from operator import and_, or_
 from typing import Any
 
-import pyarrow as pa
 from pyarrow import compute
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -176,7 +176,10 @@ def key_ends(rows: DataFrame, keys: Sequence[Field], count: int | None = None) -
     if count is None or count <= FEW:
         ends = _ends_of_few(rows, columns)
     elif count <= MOST_SHARED and all(isinstance(key.kind, _WHOLE) for key in columns):
-        ends = _ends_of_whole(rows, columns)
+        named = [key.plain.alias(f"key{n}") for n, key in enumerate(columns)]
+        found = rows.select(*named).toArrow().columns
+        each = [compute.unique(values).drop_null().sort().to_pylist() for values in found]
+        ends = _ends_of(each, [bool(values.null_count) for values in found], columns)
     return KeyEnds(ends or _ends_of_many(rows, columns), tuple(f.dataType for f in kinds))
 
 
@@ -188,57 +191,32 @@ def _ends_of_few(rows: DataFrame, keys: Sequence[_Key]) -> _Ends | None:
     """Return the ends of up to a thousand keys, None if there are more."""
     if any(isinstance(key.kind, _NOT_IN_ORDER) for key in keys):
         return None
-    found = few_rows(rows.select(*[key.as_plain(key.column) for key in keys]))
+    found = few_rows(rows.select(*[key.plain for key in keys]))
     if found is None:
         return None
-    each = [sorted({v for v in values if v is not None}) for values in _columns(found, len(keys))]
-    nulls = [any(row[n] is None for row in found) for n in range(len(keys))]
+    # Bytes come as arrays, which a set cannot contain.
+    each = [
+        {bytes(row[n]) if isinstance(row[n], bytearray) else row[n] for row in found}
+        for n in range(len(keys))
+    ]
+    return _ends_of([sorted(v - {None}) for v in each], [None in v for v in each], keys)
+
+
+def _ends_of(each: Sequence[list[Any]], nulls: list[bool], keys: Sequence[_Key]) -> _Ends:
+    """Return the ends of keys by the different values of each, which are sorted."""
     others = [(values[0], values[-1]) if values else (None, None) for values in each[1:]]
     return _Ends(_ranges(each[0], is_counted=keys[0].is_counted), others, nulls)
-
-
-def _columns(found: Sequence[Row], count: int) -> list[list[Any]]:
-    # Bytes come as arrays, which a set cannot contain.
-    return [
-        [bytes(row[n]) if isinstance(row[n], bytearray) else row[n] for row in found]
-        for n in range(count)
-    ]
 
 
 def _ranges(values: Sequence[Any], *, is_counted: bool) -> list[tuple[Any, Any]]:
     """Return ranges that hold sorted values, with small gaps."""
     cuts = list(range(1, len(values)))
     if len(values) > _MOST_RANGES and is_counted:
-        cuts.sort(key=lambda n: values[n - 1] - values[n])
-        cuts = sorted(cuts[: _MOST_RANGES - 1])
+        cuts = sorted(nlargest(_MOST_RANGES - 1, cuts, key=lambda n: values[n] - values[n - 1]))
     elif len(values) > _MOST_RANGES:
         cuts = [n * len(values) // _MOST_RANGES for n in range(1, _MOST_RANGES)]
     edges = [0, *cuts, len(values)]
     return [(values[start], values[end - 1]) for start, end in pairwise(edges) if start < end]
-
-
-def _ends_of_whole(rows: DataFrame, keys: Sequence[_Key]) -> _Ends:
-    """Return the ends of keys that are whole numbers, which are collected."""
-    named = [key.plain.alias(f"key{n}") for n, key in enumerate(keys)]
-    found = rows.select(*named).toArrow()
-    nulls = [bool(column.null_count) for column in found.columns]
-    ends = [compute.min_max(column).as_py() for column in found.columns[1:]]
-    first = compute.unique(found.column(0).drop_null()).sort()
-    return _Ends(_cut_ranges(first), [(e["min"], e["max"]) for e in ends], nulls)
-
-
-def _cut_ranges(values: pa.Array) -> list[tuple[int, int]]:
-    """Return ranges that hold sorted whole numbers, cut at the largest gaps."""
-    cuts = list(range(1, len(values)))
-    if len(values) > _MOST_RANGES:
-        # As unsigned numbers: the gap between two numbers may be too large for a signed one.
-        gaps = compute.pairwise_diff(values.cast(pa.int64()).cast(pa.uint64(), safe=False))
-        largest = compute.select_k_unstable(
-            pa.table({"gap": gaps}), _MOST_RANGES - 1, [("gap", "descending")]
-        )
-        cuts = sorted(largest.to_pylist())
-    edges = [0, *cuts, len(values)]
-    return [(values[a].as_py(), values[b - 1].as_py()) for a, b in pairwise(edges) if a < b]
 
 
 def _ends_of_many(rows: DataFrame, keys: Sequence[_Key]) -> _Ends:
