@@ -8,7 +8,6 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from functools import reduce
 from heapq import nlargest
 from itertools import pairwise
-from operator import and_, or_
 from typing import Any
 
 from pyarrow import compute
@@ -27,11 +26,13 @@ _RANGES = 16
 _MOST_RANGES = 2 * _RANGES
 # More digits than Spark's decimals and sums of two have; Python's own arithmetic has 28.
 _EXACT = 80
-# Python sorts their values in another order, or not at all.
-_NOT_IN_ORDER = (T.FloatType, T.DoubleType, T.TimestampNTZType, T.StructType, T.ArrayType)
 _WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DateType)
-_IN_TEXTS = (*_WHOLE, T.DecimalType, T.TimestampType)
-_COUNTED = (T.ByteType, T.ShortType, T.IntegerType, T.LongType, T.DecimalType)
+# Between two of their values, others may lie halfway.
+_COUNTED = (*_WHOLE, T.DecimalType, T.TimestampType)
+_BYTES = (T.StringType, T.BinaryType)
+# Python sorts their values as Spark does.
+_IN_ORDER = (*_COUNTED, *_BYTES, T.BooleanType)
+_IN_TEXTS = (*_IN_ORDER, T.FloatType, T.DoubleType, T.TimestampNTZType)
 # By Spark's estimate; the source is counted when it is kept.
 _MOST_BYTES = 64 * 1024 * 1024
 
@@ -60,7 +61,7 @@ class _Key:
     @property
     def is_counted(self) -> bool:
         """True if there are values halfway between two others."""
-        return isinstance(self.kind, (*_COUNTED, T.DateType, T.TimestampType))
+        return isinstance(self.kind, _COUNTED)
 
     def as_plain(self, value: Column) -> Column:
         """Return a value of the column in Python's form."""
@@ -89,16 +90,8 @@ class _Key:
         with localcontext(prec=_EXACT):
             return self.fitting((low + high) / 2)
 
-    def within(self, low: Any, high: Any) -> Column:
-        """Return whether a value lies between two others."""
-        if low == high:
-            return self.column == self._back(low)
-        return self.column.between(self._back(low), self._back(high))
-
-    def within_text(self, low: Any, high: Any) -> str | None:
-        """Return the same as SQL, None for values without a text that every session reads alike."""
-        if not isinstance(self.kind, _IN_TEXTS):
-            return None
+    def within(self, low: Any, high: Any) -> str:
+        """Return whether a value lies between two others, as SQL that every session reads alike."""
         if low == high:
             return f"{self.name} = {self._text(low)}"
         return f"{self.name} BETWEEN {self._text(low)} AND {self._text(high)}"
@@ -108,14 +101,10 @@ class _Key:
             return f"date_from_unix_date({value})"
         if isinstance(self.kind, T.TimestampType):
             return f"timestamp_micros({value}L)"
+        if isinstance(self.kind, _BYTES):
+            content = value.encode() if isinstance(value, str) else value
+            return f"CAST(X'{content.hex()}' AS {self.kind.simpleString()})"
         return f"CAST('{self.fitting(value)}' AS {self.kind.simpleString()})"
-
-    def _back(self, value: Any) -> Column:
-        if isinstance(self.kind, T.DateType):
-            return F.date_from_unix_date(F.lit(value))
-        if isinstance(self.kind, T.TimestampType):
-            return F.timestamp_micros(F.lit(value))
-        return F.lit(self.fitting(value)).cast(self.kind)
 
 
 @dataclass(frozen=True)
@@ -140,22 +129,17 @@ class KeyEnds:
     def near(self, keys: Sequence[Field]) -> Column:
         """Return a condition that is true if these columns have one of the keys."""
         first, *rest = _keys(keys, self._kinds)
-        # One text costs one call into the JVM, and a column of its parts hundreds.
-        texts = [first.within_text(low, high) for low, high in self._ends.ranges]
-        known = [text for text in texts if text is not None]
-        if len(known) == len(texts) and known:
-            ranges = [F.expr(" OR ".join(known))]
-        else:
-            ranges = [first.within(low, high) for low, high in self._ends.ranges]
-        if self._ends.nulls[0]:
-            ranges.append(first.column.isNull())
-        whole = [reduce(or_, ranges)] if ranges else []
-        for key, (low, high), has_null in zip(
-            rest, self._ends.others, self._ends.nulls[1:], strict=True
-        ):
-            if not isinstance(key.kind, T.TimestampNTZType) and not has_null:
+        ranges, whole = self._ends.ranges, []
+        if isinstance(first.kind, _IN_TEXTS):
+            parts = [first.within(low, high) for low, high in ranges]
+            parts += [f"{first.name} IS NULL"] if self._ends.nulls[0] else []
+            whole = [f"({' OR '.join(parts)})"] if parts else []
+        ends = zip(rest, self._ends.others, self._ends.nulls[1:], strict=True)
+        for key, (low, high), has_null in ends:
+            if isinstance(key.kind, _IN_ORDER) and low is not None and not has_null:
                 whole.append(key.within(low, high))
-        return reduce(and_, whole, F.lit(True))
+        # One text costs one call into the JVM, and a column of its parts hundreds.
+        return F.expr(" AND ".join(whole) or "TRUE")
 
 
 def near_keys(rows: DataFrame, keys: Sequence[Field], count: int | None = None) -> Column:
@@ -189,7 +173,7 @@ def _keys(keys: Sequence[Field], kinds: Sequence[T.DataType]) -> list[_Key]:
 
 def _ends_of_few(rows: DataFrame, keys: Sequence[_Key]) -> _Ends | None:
     """Return the ends of up to a thousand keys, None if there are more."""
-    if any(isinstance(key.kind, _NOT_IN_ORDER) for key in keys):
+    if not all(isinstance(key.kind, _IN_ORDER) for key in keys):
         return None
     found = few_rows(rows.select(*[key.plain for key in keys]))
     if found is None:
