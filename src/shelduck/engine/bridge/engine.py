@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
@@ -26,6 +27,7 @@ from shelduck.engine.types import spark_type
 from shelduck.errors import Unsupported
 from shelduck.model.files.data_file import SNAPSHOT_COLUMN
 from shelduck.model.tables.row_expressions import ROW
+from shelduck.model.types import buckets
 from shelduck.model.types.data_types import FLOATS, DataType, Primitive, Struct
 
 # What every scan sets, whatever the session's settings are. Files come from writers that use the
@@ -288,12 +290,14 @@ class Engine:
         """Return an encrypted file of pyarrow as DuckDB has it; Unsupported without a JVM."""
         raise Unsupported("a file is to be encrypted, which needs a driver with a JVM")
 
-    def bucket_hash(self, value: Column) -> Column | None:  # noqa: ARG002
+    def bucket_hash(self, value: Column) -> Column:
         """Return DuckDB's hash for buckets, a 31-bit int, of a column of bigint, double or binary.
 
-        A number is hashed as its eight bytes; null stays null. None if only SQL functions can.
+        A number is hashed as its eight bytes; null stays null. Without a JVM, Python computes it.
         """
-        return None
+        # Executors need not have this package.
+        cloudpickle.register_pickle_by_value(buckets)  # type: ignore[no-untyped-call]
+        return F.udf(buckets.bucket_hash, "int", useArrow=False)(value)
 
 
 def _refuse_vectors(entries: Iterable[FileEntry]) -> None:

@@ -26,8 +26,8 @@ def bucket_of(leaf: Leaf, value: Comparable, buckets: int) -> int | None:
 
     None for a value or type whose hash is not certain.
     """
-    hashed = _hashed(leaf, value)
-    return None if hashed is None else (murmur3_32(hashed) & 0x7FFFFFFF) % buckets
+    found = bucket_hash(_hashed(leaf, value))
+    return None if found is None else found % buckets
 
 
 def bucket_of_text(leaf: Leaf, value: str | bytes, buckets: int) -> int | None:
@@ -37,11 +37,11 @@ def bucket_of_text(leaf: Leaf, value: str | bytes, buckets: int) -> int | None:
     """
     if isinstance(value, bytes):
         return bucket_of(leaf, value, buckets)
-    hashed = _hashed_text(leaf, value)
+    hashed = bucket_hash(_hashed_text(leaf, value))
     if hashed is None:
         found = bound(leaf, value)
         return None if found is None else bucket_of(leaf, found, buckets)
-    return (murmur3_32(hashed) & 0x7FFFFFFF) % buckets
+    return hashed % buckets
 
 
 def _hashed_text(leaf: Leaf, text: str) -> bytes | None:
@@ -56,6 +56,24 @@ def _hashed_text(leaf: Leaf, text: str) -> bytes | None:
         # Negative zero becomes zero.
         return struct.pack("<d", (number if exact is None else exact) + 0.0)
     return None
+
+
+def bucket_hash(value: float | bytes | bytearray | None) -> int | None:
+    """Return the hash, an int from 0, of bytes, or of the eight bytes of a number; None for None.
+
+    Uses nothing of other modules here, so that it runs where Shelduck is not.
+    """
+    if value is None:
+        return None
+    match value:
+        case bytes() | bytearray():
+            data = bytes(value)
+        case int():
+            data = value.to_bytes(8, "little", signed=True)
+        case float():
+            # Java has only one NaN.
+            data = struct.pack("<d", value if value == value else float("nan"))  # noqa: PLR0124
+    return murmur3_32(data) & 0x7FFFFFFF
 
 
 def has_same_buckets(old: Leaf, new: Leaf) -> bool:

@@ -12,7 +12,7 @@ would be mistaken for others, are percent-encoded after a mark.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from decimal import Decimal as Number
@@ -70,7 +70,6 @@ _WORKING_BYTES = len(f"{KEY_COLUMN.format('00')}=%01")
 _TEXTS = frozenset({"varchar", "json", "blob"})
 _USUAL = re.compile(r"\d{4}-\d\d-\d\d.*")
 _THREADS = 16
-_MASK = 0xFFFFFFFF
 _AS_THEY_ARE = frozenset({"boolean", "int8", "int16", "int32", "int64", *NANOSECONDS})
 _UNKNOWN = frozenset({"interval", "geometry", "variant", "unknown", "null", "time_ns"})
 _GREATEST_OFFSET = 57_599
@@ -241,16 +240,7 @@ def bucket(spark: SparkSession, value: Column, leaf: Leaf, buckets: int) -> Colu
     """
     number = _number(value, leaf)
     data = _bytes(value, leaf) if number is None else number
-    found = engine_for(spark).bucket_hash(data)
-    if found is None:
-        found = _hash_by_sql(data, leaf, is_number=number is not None)
-    return found.cast("int") % F.lit(buckets)
-
-
-def _hash_by_sql(data: Column, leaf: Leaf, *, is_number: bool) -> Column:
-    if not is_number:
-        return _bound(data, _hash_of_bytes)
-    return _bound(_double_bits(data) if str(leaf) in FLOATS else data, _hash_of_long)
+    return engine_for(spark).bucket_hash(data).cast("int") % F.lit(buckets)
 
 
 def decimal_text(value: Column, leaf: Decimal) -> Column:
@@ -292,84 +282,6 @@ def _bytes(value: Column, leaf: Leaf) -> Column:
     if leaf.name in _UNKNOWN:
         raise Unsupported(f"values of type {leaf} cannot be put into buckets")
     return value if leaf.name == "blob" else value.cast("string").cast("binary")
-
-
-def _double_bits(value: Column) -> Column:
-    text = F.call_function("reflect", F.lit("java.lang.Double"), F.lit("doubleToLongBits"), value)
-    return F.when(value.isNotNull(), text.cast("bigint"))
-
-
-def _hash_of_long(value: Column) -> Column:
-    blocks = F.array(_low(value), _low(F.shiftrightunsigned(value, 32)))
-    return _hash(blocks, F.lit(0).cast("bigint"), F.lit(8).cast("bigint"))
-
-
-def _hash_of_bytes(value: Column) -> Column:
-    length = F.octet_length(value).cast("bigint")
-    digits = F.hex(value)
-    count = floor_div(length, 4)
-    places = F.when(count > 0, F.sequence(F.lit(0).cast("bigint"), count - 1)).otherwise(F.array())
-    blocks = F.transform(places.cast("array<bigint>"), lambda n: _block(digits, n * 8, 4))
-    rest = F.aggregate(
-        F.sequence(F.lit(3), F.lit(1), F.lit(-1)),
-        F.lit(0).cast("bigint"),
-        lambda found, n: F.when(
-            n <= length % 4, F.shiftleft(found, 8) + _byte(digits, count * 8 + n * 2 - 1)
-        ).otherwise(found),
-    )
-    return _hash(blocks, rest, length)
-
-
-def _block(digits: Column, start: Column, size: int) -> Column:
-    found = F.lit(0).cast("bigint")
-    for n in range(size, 0, -1):
-        found = F.shiftleft(found, 8) + _byte(digits, start + (n * 2 - 1))
-    return found
-
-
-def _byte(digits: Column, at: Column) -> Column:
-    return F.conv(F.substr(digits, at.cast("int"), F.lit(2)), 16, 10).cast("bigint")
-
-
-def _hash(blocks: Column, rest: Column, length: Column) -> Column:
-    mixed = F.aggregate(blocks, F.lit(0).cast("bigint"), _mixed)
-    last = _bound(rest, _scrambled)
-    found = mixed.bitwiseXOR(last).bitwiseXOR(length)
-    found = _bound(found, lambda h: _times(_folded(h, 16), 0x85EBCA6B))
-    found = _bound(found, lambda h: _times(_folded(h, 13), 0xC2B2AE35))
-    return _bound(found, lambda h: _folded(h, 16).bitwiseAND(F.lit(0x7FFFFFFF)))
-
-
-def _mixed(found: Column, block: Column) -> Column:
-    return _low(_rotated(found.bitwiseXOR(_scrambled(block)), 13) * 5 + 0xE6546B64)
-
-
-def _scrambled(block: Column) -> Column:
-    return _times(_rotated(_times(block, 0xCC9E2D51), 15), 0x1B873593)
-
-
-def _times(value: Column, factor: int) -> Column:
-    """Return the low 32 bits of a product; the halves of the factor keep it below 64 bits."""
-    high = F.shiftleft((value * (factor >> 16)).bitwiseAND(F.lit(0xFFFF)), 16)
-    return _low(value * (factor & 0xFFFF) + high)
-
-
-def _rotated(value: Column, by: int) -> Column:
-    return _low(F.shiftleft(value, by).bitwiseOR(F.shiftright(value, 32 - by)))
-
-
-def _folded(value: Column, by: int) -> Column:
-    return value.bitwiseXOR(F.shiftright(value, by))
-
-
-def _low(value: Column) -> Column:
-    return value.bitwiseAND(F.lit(_MASK))
-
-
-def _bound(value: Column, function: Callable[[Column], Column]) -> Column:
-    """Return a function of a value that is computed once, however often the function uses it."""
-    found: Column = F.transform(F.array(value), function)[0]
-    return found
 
 
 _COMPARED = ("varchar", "json")
