@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.filesize import decimal
+from rich.markup import escape as escaped
 
 from shelduck.engine.session import SparkSession
 from shelduck.engine.stopping import SparkJobs, stopped_on_error
@@ -235,18 +236,14 @@ class _Terminal:
         if self._status is None:
             self._status = self._console.status("")
             self._status.start()
-        self._status.update(_plain(line))
+        self._status.update(escaped(line))
 
     def end(self, line: str | None) -> None:
         if self._status is None:
             return
         self._status.stop()
         if line is not None:
-            self._console.print(_plain(line), highlight=False, soft_wrap=True)
-
-
-def _plain(line: str) -> str:
-    return line.replace("[", r"\[")
+            self._console.print(escaped(line), highlight=False, soft_wrap=True)
 
 
 class _Notebook:

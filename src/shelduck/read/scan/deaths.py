@@ -10,7 +10,6 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from typing import NamedTuple
 
 import pyarrow as pa
 from pyarrow import compute
@@ -45,6 +44,10 @@ _FOOTER_END = struct.Struct("<iI4s")
 _POSITION_ID = b"2147483645"
 
 
+_Dead = tuple[DataFile, DeleteFile, int | None, tuple[int, ...]]
+"""A data file, its delete file, the last snapshot that counts, and constants."""
+
+
 def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int, table: str) -> DataFrame:
     """Return the positions deleted up to snapshot ``last``: file, position, first snapshot.
 
@@ -59,11 +62,13 @@ def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int, table: 
     frames += _stored(spark, plain, table)
     vectors = [v for f, d in stored if d.file.format != "parquet" for v in _dated(f, d, table)]
     if vectors:
-        frames.append(_vectors(spark, vectors))
+        engine_for(spark).require_vectors(vectors[0][1].path)
+        rows, index = deleted_rows(spark, vectors, (DIED_FILE, DIED_IN))
+        frames.append(rows.select(DIED_FILE, F.col(index).alias(DIED_AT), DIED_IN))
     if not frames:
         return spark.createDataFrame([], _SHAPE)
     every = reduce(DataFrame.unionAll, frames).where(F.col(DIED_IN) <= F.lit(last))
-    parts = Counter(f.file.id for f, _ in plain) + Counter(v.file.id for v in vectors)
+    parts = Counter(f.file.id for f, _ in plain) + Counter(file.id for file, *_ in vectors)
     parts.update({number for number, _, _ in inlined})
     if max(parts.values()) < 2:
         return every
@@ -144,48 +149,39 @@ def _key(deletes: FeedDeletes) -> str:
     return "/".join(deletes.file.path.split("/")[-_PARTS:])
 
 
-class _Vector(NamedTuple):
-    """One vector of a file: all that was deleted up to ``up_to``, the last of it in ``died``."""
-
-    file: DataFile
-    deletes: DeleteFile
-    up_to: int | None
-    died: int
-
-
-def _dated(found: FeedFile, deletes: FeedDeletes, table: str) -> list[_Vector]:
+def _dated(found: FeedFile, deletes: FeedDeletes, table: str) -> list[_Dead]:
+    """Return the vectors of a file: all that was deleted up to a snapshot, the last of it then."""
     begin = deletes.begin_snapshot
     # A file with the snapshots of its rows still counts only for the snapshots that see it.
     snapshots: list[int | None] = [*vector_snapshots(deletes.file.path, table)]
     dates = ((at, begin if at is None else max(at, begin)) for at in snapshots or [None])
-    return [_Vector(found.file, deletes.file, *date) for date in dates]
+    return [(found.file, deletes.file, at, (found.file.id, died)) for at, died in dates]
 
 
-def _vectors(spark: SparkSession, vectors: Sequence[_Vector]) -> DataFrame:
-    """Return the positions in deletion vectors; raise Unsupported over Spark Connect."""
+def deleted_rows(
+    spark: SparkSession, dead: Sequence[_Dead], constants: Sequence[str], table: str | None = None
+) -> tuple[DataFrame, str]:
+    """Return the constants of each deleted row, and its position as SQL."""
     engine = engine_for(spark)
-    engine.require_vectors(vectors[0].deletes.path)
-    constants = T.StructType(
-        [T.StructField(DIED_FILE, T.LongType()), T.StructField(DIED_IN, T.LongType())]
-    )
-
-    def lister(_filters: list[str]) -> Iterator[FileEntry]:
-        for v in vectors:
-            deleted = Deletes(v.deletes.path, v.up_to, count=v.deletes.delete_count)
-            yield FileEntry(v.file.path, v.file.file_size_bytes, (v.file.id, v.died), deleted)
-
     asked = FileRelation(
         T.StructType([]),
-        constants,
-        lister,
+        T.StructType([T.StructField(name, T.LongType()) for name in constants]),
+        lambda _: (
+            FileEntry(
+                *(file.path, file.file_size_bytes, values),
+                Deletes(stored.path, up_to, count=stored.delete_count),
+                file.record_count,
+            )
+            for file, stored, up_to, values in dead
+        ),
         with_deletes=True,
         wants_deleted=True,
-        size_in_bytes=sum(v.file.file_size_bytes for v in vectors),
-        places=(path for v in vectors for path in (v.file.path, v.deletes.path)),
-        encrypted=any(key_of(v.file.path) is not None for v in vectors),
+        size_in_bytes=sum(file.file_size_bytes for file, *_ in dead),
+        places=(path for file, stored, *_ in dead for path in (file.path, stored.path)),
+        table=table,
+        encrypted=any(key_of(file.path) is not None for file, *_ in dead),
     )
-    found, index = engine.row_index(engine.relation(asked))
-    return found.select(DIED_FILE, F.col(index).alias(DIED_AT), DIED_IN)
+    return engine.row_index(engine.relation(asked))
 
 
 def most_deaths(source: FeedFile) -> int:

@@ -119,7 +119,7 @@ class _Work:
         new = by_file(dead)
         self.files = self.holder.files_of(new.keys())
         counts = {number: len(positions) for number, positions in new.items()}
-        if self._are_few(counts):
+        if len(dead) <= self.few and all(number >= 0 for number in counts):
             return self._few(counts, new)
         touched = self._touched(new)
         if sum(_stored(file) for file in touched) > _MOST_COLLECTED:
@@ -203,9 +203,6 @@ class _Work:
     def _touched(self, numbers: Iterable[int]) -> list[DataFile]:
         """Return the data files that have a delete file, which a new one replaces."""
         return [self.files[n] for n in numbers if self.files[n].delete_file is not None]
-
-    def _are_few(self, counts: Mapping[int, int]) -> bool:
-        return sum(counts.values()) <= self.few and all(number >= 0 for number in counts)
 
     def _few(
         self, counts: Mapping[int, int], positions: Mapping[int, pa.Array]

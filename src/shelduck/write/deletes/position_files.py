@@ -9,9 +9,8 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
-from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for
+from shelduck.engine.bridge import engine_for
 from shelduck.engine.bridge.codec import Report
 from shelduck.engine.files.footers import encrypted_file, read_columns
 from shelduck.engine.files.physical import FIELD_ID
@@ -27,7 +26,7 @@ from shelduck.model.files.data_file import (
 )
 from shelduck.model.files.place import Place
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.read.scan.deaths import plain_deletes
+from shelduck.read.scan.deaths import deleted_rows, plain_deletes
 from shelduck.write.parquet.plain_write import write_plain_parts
 
 PATH, POSITION, FILE = "file_path", "pos", "file"
@@ -83,27 +82,9 @@ def stored_positions(
     spark: SparkSession, files: Sequence[DataFile], table: TableVersion
 ) -> DataFrame:
     """Return what the delete files of ``files`` name up to the table's snapshot: file, pos."""
-    snapshot, engine = table.snapshot.id, engine_for(spark)
-
-    def lister(_: list[str]) -> Iterable[FileEntry]:
-        for file in files:
-            assert file.delete_file is not None
-            stored = file.delete_file
-            deletes = Deletes(stored.path, snapshot, count=stored.delete_count)
-            yield FileEntry(file.path, file.file_size_bytes, (file.id,), deletes, file.record_count)
-
-    asked = FileRelation(
-        T.StructType([]),
-        T.StructType([T.StructField(FILE, T.LongType())]),
-        lister,
-        with_deletes=True,
-        wants_deleted=True,
-        size_in_bytes=sum(f.file_size_bytes for f in files),
-        places=(path for f in files for path in f.paths),
-        table=table.full_name,
-        encrypted=table.options.encrypted,
-    )
-    rows, index = engine.row_index(engine.relation(asked))
+    up_to = table.snapshot.id
+    dead = [(f, f.delete_file, up_to, (f.id,)) for f in files if f.delete_file is not None]
+    rows, index = deleted_rows(spark, dead, [FILE], table.full_name)
     return rows.select(FILE, F.col(index).alias(POSITION))
 
 
