@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shelduck.engine.bridge.classic import engine_for, sealed_rows, select_named, select_names
+from shelduck.engine.bridge.classic import engine_for, listed_rows, select_named, select_names
 from shelduck.engine.bridge.engine import Engine
 from shelduck.engine.bridge.relation import Deletes, FileEntry, FileRelation, Named, Sql, column_of
 
@@ -15,7 +15,7 @@ __all__ = [
     "Sql",
     "column_of",
     "engine_for",
-    "sealed_rows",
+    "listed_rows",
     "select_named",
     "select_names",
 ]

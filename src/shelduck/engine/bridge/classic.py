@@ -43,6 +43,7 @@ from shelduck.engine.bridge.lake_catalog import Answer, has_source, put_catalog,
 from shelduck.engine.bridge.relation import Constant, FileEntry, FileRelation, Named, Sql, Wildcard
 from shelduck.engine.stores.homes import spark_options
 from shelduck.errors import InvalidRequest
+from shelduck.model.files.place import key_of
 from shelduck.model.tables.row_expressions import ROW
 from shelduck.model.text.names import backticked
 from shelduck.model.types.data_types import DataType
@@ -117,13 +118,13 @@ def chosen(found: DataFrame, columns: Iterable[Iterable[str]], reason: str) -> A
     return answer
 
 
-def sealed_rows(
+def listed_rows(
     spark: SparkSession,
     schema: T.StructType,
     files: Sequence[tuple[str, tuple[Constant, ...]]],
     constants: T.StructType | None = None,
 ) -> DataFrame:
-    """Return columns of encrypted files by their names, and the constants of each file."""
+    """Return columns of files by their names, and the constants of each file."""
     # The reader finds out how large files are.
     entries = [FileEntry(path, 1, values) for path, values in files]
     asked = FileRelation(
@@ -131,7 +132,7 @@ def sealed_rows(
         constants or T.StructType(),
         lambda _: entries,
         places=[path for path, _ in files],
-        encrypted=True,
+        encrypted=any(key_of(path) is not None for path, _ in files),
     )
     return engine_for(spark).relation(asked)
 

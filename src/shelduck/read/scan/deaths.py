@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 import pyarrow as pa
@@ -17,12 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for, sealed_rows
-from shelduck.engine.bridge.engine import DELETE_SCHEMA, LISTED_FILES
+from shelduck.engine.bridge import Deletes, FileEntry, FileRelation, engine_for, listed_rows
+from shelduck.engine.bridge.engine import DELETE_SCHEMA
 from shelduck.engine.bridge.faults import DAMAGED
 from shelduck.engine.files.footers import RESTORE, metadata_of, opened, told_of_file
 from shelduck.engine.files.storage import filesystem, in_threads
-from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.errors import CorruptLake
 from shelduck.model.changes.feed_plan import FeedDeletes, FeedFile
 from shelduck.model.files.data_file import SNAPSHOT_COLUMN, SNAPSHOT_FIELD, DataFile, DeleteFile
@@ -32,9 +31,6 @@ DIED_FILE = "__shelduck_died_file"
 DIED_AT = "__shelduck_died_at"
 DIED_IN = "__shelduck_died_in"
 
-_KEY, _PATH, _OWNER = "__shelduck_key", "__shelduck_path", "__shelduck_owner"
-# How many last parts of a path identify a file: ours are two directories below the table's.
-_PARTS = 3
 _BEGIN, _ROWS = "__shelduck_begin", "__shelduck_rows"
 _SHAPE = f"{DIED_FILE} bigint, {DIED_AT} bigint, {DIED_IN} bigint"
 FILE, POSITION, SNAPSHOT = "file", "pos", "died"
@@ -59,7 +55,7 @@ def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int, table: 
     frames = [spark.createDataFrame(inlined, _SHAPE)] if inlined else []
     plain = [(f, d) for f, d in stored if d.file.format == "parquet"]
     _require_counts([d for _, d in plain], table)
-    frames += _stored(spark, plain, table)
+    frames += [_stored(spark, plain, table)] if plain else []
     vectors = [v for f, d in stored if d.file.format != "parquet" for v in _dated(f, d, table)]
     if vectors:
         engine_for(spark).require_vectors(vectors[0][1].path)
@@ -78,75 +74,24 @@ def deaths_of(spark: SparkSession, files: Iterable[FeedFile], last: int, table: 
 
 def _stored(
     spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]], table: str
-) -> Iterator[DataFrame]:
-    if deletes and key_of(deletes[0][1].file.path) is not None:
-        yield _died(_sealed(spark, deletes), table)
-        return
-    for batch in _apart(deletes):
-        owners = spark.createDataFrame(
-            [(_key(d), f.file.id, d.begin_snapshot, f.file.record_count) for f, d in batch],
-            f"{_KEY} string, {DIED_FILE} bigint, {_BEGIN} bigint, {_ROWS} bigint",
-        )
-        # Spark writes a path as a URI, with percent signs and other characters encoded.
-        decoded = F.url_decode(F.replace(F.col(_PATH), F.lit("+"), F.lit("%2B")))
-        rows = (
-            spark.read.schema(DELETE_SCHEMA)
-            .options(**LISTED_FILES, **spark_options(d.file.path for _, d in batch))
-            .parquet(*[spark_path(d.file.path) for _, d in batch])
-            .select("pos", SNAPSHOT_COLUMN, F.col("_metadata.file_path").alias(_PATH))
-            .withColumn(_OWNER, F.substring_index(decoded, "/", -_PARTS))
-        )
-        yield _died(rows.join(F.broadcast(owners), rows[_OWNER] == owners[_KEY], "left"), table)
-
-
-def _sealed(spark: SparkSession, deletes: Sequence[tuple[FeedFile, FeedDeletes]]) -> DataFrame:
-    """Return the rows of encrypted delete files with those of their data files."""
+) -> DataFrame:
+    """Return what Parquet delete files say of the rows of their data files; check it."""
     owners = T.StructType([T.StructField(n, T.LongType()) for n in (DIED_FILE, _BEGIN, _ROWS)])
     files = [(d.file.path, (f.file.id, d.begin_snapshot, f.file.record_count)) for f, d in deletes]
-    rows = sealed_rows(spark, DELETE_SCHEMA, files, owners)
-    return rows.withColumn(_PATH, F.col("_metadata.file_path"))
-
-
-def _died(joined: DataFrame, table: str) -> DataFrame:
-    """Return what rows of delete files with those of their data files say; check them."""
-    lost = F.raise_error(F.concat(F.lit("whose delete file is this: "), F.col(_PATH)))
-    is_row = (F.col("pos") >= 0) & ~F.coalesce(F.col("pos") >= F.col(_ROWS), F.lit(False))
-    told = F.concat(F.lit(f"{DAMAGED}delete file of {table} has a wrong position: "), _PATH)
-    wrong = F.raise_error(told)
+    place = F.col("pos")
+    wrong = f"{DAMAGED}a delete file of {table} has a wrong position, of data file "
+    is_row = (place >= 0) & ~F.coalesce(place >= F.col(_ROWS), F.lit(False))
+    told = F.raise_error(F.concat(F.lit(wrong), F.col(DIED_FILE)))
     # A file with its rows' snapshots still counts only for the snapshots that see it.
     died = F.greatest(F.col(SNAPSHOT_COLUMN), F.col(_BEGIN))
-    return joined.select(
-        F.coalesce(F.col(DIED_FILE), lost).alias(DIED_FILE),
-        F.when(is_row, F.col("pos")).otherwise(wrong).alias(DIED_AT),
-        died.alias(DIED_IN),
+    return listed_rows(spark, DELETE_SCHEMA, files, owners).select(
+        DIED_FILE, F.when(is_row, place).otherwise(told).alias(DIED_AT), died.alias(DIED_IN)
     )
 
 
 def _require_counts(deletes: Sequence[FeedDeletes], table: str) -> None:
     """Raise CorruptLake if the footer of a delete file contradicts the catalog."""
     in_threads(lambda d: require_count(d.file, table), deletes)
-
-
-def _apart(
-    deletes: Sequence[tuple[FeedFile, FeedDeletes]],
-) -> list[list[tuple[FeedFile, FeedDeletes]]]:
-    """Return the delete files in batches in which the end of its path identifies each file.
-
-    Nearly always this is one batch: the files of a write share a name, but not a directory.
-    """
-    batches: list[dict[str, tuple[FeedFile, FeedDeletes]]] = []
-    for found in deletes:
-        key = _key(found[1])
-        home = next((b for b in batches if key not in b), None)
-        if home is None:
-            batches.append({key: found})
-        else:
-            home[key] = found
-    return [list(batch.values()) for batch in batches]
-
-
-def _key(deletes: FeedDeletes) -> str:
-    return "/".join(deletes.file.path.split("/")[-_PARTS:])
 
 
 def _dated(found: FeedFile, deletes: FeedDeletes, table: str) -> list[_Dead]:

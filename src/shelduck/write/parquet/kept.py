@@ -15,15 +15,13 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
-from shelduck.engine.bridge import Named, engine_for, sealed_rows, select_named
-from shelduck.engine.bridge.engine import EXACT_PATH
+from shelduck.engine.bridge import Named, engine_for, listed_rows, select_named
 from shelduck.engine.files.footers import read_columns
 from shelduck.engine.files.storage import Listed, delete_files, in_threads
 from shelduck.engine.rows.assign import telling_failures
 from shelduck.engine.session import is_local, local_size
-from shelduck.engine.stores.homes import spark_options, spark_path
 from shelduck.model.files.data_file import ROW_ID_COLUMN, DataFile, InlinedRows
-from shelduck.model.files.place import key_of, place_below
+from shelduck.model.files.place import place_below
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
 from shelduck.read.scan.scan_frames import Origin
@@ -306,12 +304,8 @@ def taken_origins(spark: SparkSession, root: str, files: Sequence[str], count: i
         return Origins(_NO_ORIGINS.empty_table())
     try:
         if count > _MOST_COLLECTED:
-            if key_of(files[0]) is not None:
-                shape = T.StructType([T.StructField(n, T.LongType()) for n in _NO_ORIGINS.names])
-                found = sealed_rows(spark, shape, [(root + name, ()) for name in files])
-            else:
-                read = spark.read.schema(_SHAPE).options(**EXACT_PATH, **spark_options([root]))
-                found = read.parquet(*[spark_path(root + name) for name in files])
+            shape = T.StructType([T.StructField(n, T.LongType()) for n in _NO_ORIGINS.names])
+            found = listed_rows(spark, shape, [(root + name, ()) for name in files])
             return Origins(engine_for(spark).checkpoint(found, [F.count("*").alias("0")])[0])
         return Origins(pa.concat_tables(in_threads(lambda n: read_columns(root + n, None), files)))
     finally:
