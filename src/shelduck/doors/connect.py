@@ -98,12 +98,14 @@ def _opened(
     """Return the lake; one that does not exist is made once it is known where files can go."""
     version, encrypted = made["ducklake_version"], made["encrypted"]
     wanted = None if version is None else known_format(version)
+    reached = None
     try:
         found = open_lake(store, data_path)
     except NotFound:
         if data_path is not None:
             require_folder(data_path)
-            _require_reached(absolute_data_path(data_path), settings, spark, encrypted=encrypted)
+            reached = absolute_data_path(data_path)
+            _require_reached(reached, settings, spark, encrypted=encrypted)
         found = open_or_create_lake(store, data_path, version=version, encrypted=encrypted)
     if wanted is not None and wanted.version != found.version:
         is_newer = wanted.after(known_format(found.version))
@@ -117,7 +119,8 @@ def _opened(
             f"the lake in {store.where} is not encrypted, and only a new lake can be; leave out"
             " encrypted, or copy its tables to another lake"
         )
-    _require_reached(found.data_path, settings, spark, encrypted=found.encrypted)
+    if found.data_path != reached:
+        _require_reached(found.data_path, settings, spark, encrypted=found.encrypted)
     return found
 
 
