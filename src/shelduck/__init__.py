@@ -71,9 +71,9 @@ if TYPE_CHECKING:
     from shelduck.formats.report import FileRewrite as FileRewrite
     from shelduck.formats.report import Loss as Loss
     from shelduck.jobs.jobs import SchemaChangeJob as SchemaChangeJob
-    from shelduck.keys.verb import aggregate as aggregate
-    from shelduck.keys.verb import duplicate as duplicate
-    from shelduck.keys.verb import unique as unique
+    from shelduck.keys.key_draft import aggregate as aggregate
+    from shelduck.keys.key_draft import duplicate as duplicate
+    from shelduck.keys.key_draft import unique as unique
     from shelduck.lake.evolution.alter_plan import AlterPlan as AlterPlan
     from shelduck.lake.evolution.alter_plan import AlterStep as AlterStep
     from shelduck.lake.results import Checkpointed as Checkpointed
@@ -130,7 +130,7 @@ _NAMES = {
     "shelduck.jobs.jobs": "SchemaChangeJob",
     "shelduck.model.changes.job": "JobState",
     "shelduck.formats.delta.import_verbs": "DeltaImported",
-    "shelduck.keys.verb": "aggregate duplicate unique",
+    "shelduck.keys.key_draft": "aggregate duplicate unique",
     "shelduck.write.edit_verbs": (
         "when_matched_delete when_matched_update when_matched_update_all "
         "when_not_matched_by_source_delete when_not_matched_by_source_update "

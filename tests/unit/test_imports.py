@@ -116,7 +116,7 @@ def _package(requirement):
 PARSING = {
     "carry/flow.py",
     "cli/demo.py",
-    "cli/sql.py",
+    "cli/query_command.py",
     "engine/bridge/relation.py",
     "write/merge/key_ranges.py",
     "write/merge/load_rows.py",

@@ -7,8 +7,14 @@ from dataclasses import replace
 import pytest
 
 from shelduck.errors import CorruptLake, InvalidRequest, NotFound, ShelduckError
-from shelduck.keys.key_draft import keyed_table
-from shelduck.keys.verb import aggregate, aggregation, duplicate, unique, with_aggregates
+from shelduck.keys.key_draft import (
+    aggregate,
+    aggregation,
+    duplicate,
+    keyed_table,
+    unique,
+    with_aggregates,
+)
 from shelduck.lake.evolution.arrangement import new_arrangement
 from shelduck.model.tables.keys import (
     KEYS,

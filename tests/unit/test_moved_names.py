@@ -6,7 +6,7 @@ import pytest
 
 from shelduck.errors import Unsupported
 from shelduck.model.text.names import schema_word
-from shelduck.text.query.moved_names import Move, moved
+from shelduck.text.query.translate import Move, moved
 
 THERE = Move("main", "b", {"left"})
 BACK = Move("b", "main")

@@ -35,9 +35,8 @@ from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, refus
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.text.names import split_name
 from shelduck.rollups import following
-from shelduck.rollups.altered_bases import parted, plan_with_rollups
+from shelduck.rollups.altered_bases import parted, plan_with_rollups, stage_alter
 from shelduck.rollups.rollup_tables import drop_rollup, rollups_of
-from shelduck.rollups.staged_alters import stage_alter
 from shelduck.text.ddl.defaults import value_at
 
 

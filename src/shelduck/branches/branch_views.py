@@ -21,7 +21,7 @@ from shelduck.lake.unit import UnitOfWork
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.tables.twin import Branch
 from shelduck.model.tables.view import MacroBody, MacroKind, ViewVersion
-from shelduck.text.query.moved_names import Move, moved
+from shelduck.text.query.translate import Move, moved
 
 Key = tuple[str, str]
 """What something is, ``view``, ``macro`` or ``table macro``, and its name in lower case."""

@@ -32,7 +32,7 @@ from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.tables.twin import Branch, MarkBranch, ShareFiles, counter_of
 from shelduck.rollups.following import drop_with_rollups
-from shelduck.text.query.moved_names import Move
+from shelduck.text.query.translate import Move
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from shelduck.branches.merging import OURS, MergeConflict, Merging, Resolution, 
 from shelduck.branches.table_merge import LakeHistory, TableMerge, is_changed
 from shelduck.catalog.read.twins import base_of_dropped
 from shelduck.errors import Conflict, NotFound, Unsupported
-from shelduck.keys.verb import KeyVerbs
+from shelduck.keys.unique_keys import KeyVerbs
 from shelduck.lake.results import Result, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out, carry_out_anew

@@ -18,11 +18,10 @@ from typer.core import TyperGroup
 import shelduck
 from shelduck.cli import (
     branch_command,
-    looks,
     maintain_command,
+    query_command,
     schema_command,
     spark_conf_command,
-    sql,
 )
 from shelduck.cli.command_options import console
 from shelduck.cli.config import config_file
@@ -55,16 +54,16 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command(epilog=sql.EXAMPLE)(sql.sql)
-app.command(epilog=looks.TABLES_EXAMPLE)(looks.tables)
+app.command(epilog=query_command.SQL_EXAMPLE)(query_command.sql)
+app.command(epilog=query_command.TABLES_EXAMPLE)(query_command.tables)
 app.command(epilog=schema_command.SCHEMA_EXAMPLE)(schema_command.schema)
-app.command(epilog=looks.HISTORY_EXAMPLE)(looks.history)
+app.command(epilog=query_command.HISTORY_EXAMPLE)(query_command.history)
 app.command(epilog=schema_command.PLAN_EXAMPLE)(schema_command.plan)
 app.command(epilog=schema_command.APPLY_EXAMPLE)(schema_command.apply)
 app.command(epilog=maintain_command.CHECKING)(maintain_command.check)
 app.command(epilog=maintain_command.EXAMPLE)(maintain_command.maintain)
 app.command(epilog=maintain_command.MIGRATE_EXAMPLE)(maintain_command.migrate)
-app.command(epilog=looks.UI_EXAMPLE)(looks.ui)
+app.command(epilog=query_command.UI_EXAMPLE)(query_command.ui)
 app.command(epilog=spark_conf_command.JAR_EXAMPLE)(spark_conf_command.jar)
 app.command(epilog=spark_conf_command.CONF_EXAMPLE)(spark_conf_command.spark_conf)
 app.add_typer(maintain_command.jobs, name="jobs")
@@ -108,7 +107,7 @@ def demo(
     """Change the type of a column of a large table while others write and read."""
     from shelduck.cli.demo import run_demo
 
-    run_demo(console, rows, keep, looks.show if show else None)
+    run_demo(console, rows, keep, query_command.show if show else None)
 
 
 def main() -> None:

@@ -78,9 +78,9 @@ from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import SnapshotId, TableId
 from shelduck.model.tables.table_version import Feature, Snapshot, TableVersion
 from shelduck.read.table_rows import TableRows
+from shelduck.rollups.altered_bases import alter_with_rollups, stage_converted
 from shelduck.rollups.builder import drop_unlisted, roll_up
 from shelduck.rollups.following import refresh_by_id
-from shelduck.rollups.staged_alters import alter_with_rollups, stage_converted
 from shelduck.write.parquet.clustering import directory_beside
 from shelduck.write.parquet.write import fresh_name
 

@@ -1,4 +1,4 @@
-"""ALTER TABLE of tables with a key model; the rules are those of Apache Doris."""
+"""Key models as values, and ALTER TABLE of tables with one; the rules are those of Apache Doris."""
 
 from __future__ import annotations
 
@@ -36,6 +36,49 @@ from shelduck.model.tables.schema import Field, FieldId, Schema, path_text
 from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.text.names import quote_name
 from shelduck.text.ddl.sorting import duckdb_name
+
+
+def duplicate(*columns: str) -> KeySpec:
+    """Keep all rows, sorted by these columns."""
+    return KeySpec(KeyModel.DUPLICATE, _names(columns))
+
+
+def unique(*columns: str, sequence: str | None = None) -> KeySpec:
+    """Keep the last row of each key.
+
+    By default that is the row loaded last; with ``sequence``, the one with the greatest value in
+    that column, whatever the order of loads.
+    """
+    return KeySpec(KeyModel.UNIQUE, _names(columns), sequence=sequence)
+
+
+def aggregate(*columns: str) -> KeySpec:
+    """Keep one row of each key; its other columns are combined as ``aggregates`` says."""
+    return KeySpec(KeyModel.AGGREGATE, _names(columns))
+
+
+def with_aggregates(keys: KeySpec | None, aggregates: Mapping[str, str], table: str) -> KeySpec:
+    """Return a key model with the aggregations of its other columns."""
+    if keys is None:
+        raise InvalidRequest(f"aggregates of {table} need keys=shelduck.aggregate(…)")
+    return replace(
+        keys, aggregations=tuple((name, aggregation(how)) for name, how in aggregates.items())
+    )
+
+
+def aggregation(text: str) -> Aggregation:
+    """Return the aggregation of this name."""
+    found = next((a for a in Aggregation if a.value == str(text).upper()), None)
+    if found is None:
+        known = ", ".join(a.value.lower() for a in Aggregation)
+        raise InvalidRequest(f"unknown aggregation {text!r}; use one of {known}")
+    return found
+
+
+def _names(columns: tuple[str, ...]) -> tuple[str, ...]:
+    if not columns or not all(isinstance(name, str) for name in columns):
+        raise InvalidRequest(f"a key must be one or more column names, not {columns!r}")
+    return columns
 
 
 def keyed_table(

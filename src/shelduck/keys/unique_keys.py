@@ -15,9 +15,9 @@ from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.lake.done import Counts, Done, Loaded
 from shelduck.lake.evolution.alter_plan import AlterPlan
-from shelduck.lake.lookup import rows_of, table_then
+from shelduck.lake.lookup import TableHandle, rows_of, table_then
 from shelduck.lake.preflight import Preflight
-from shelduck.lake.results import TableName
+from shelduck.lake.results import Result, TableName
 from shelduck.lake.table_changes import feed_since
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import DeleteRows, altered
@@ -37,7 +37,7 @@ from shelduck.write.changes.edits import (
     require_free_names,
     write_versions,
 )
-from shelduck.write.hooks import stage_rows
+from shelduck.write.hooks import carry_out_rows, stage_rows
 from shelduck.write.merge.key_ranges import near_keys
 from shelduck.write.merge.load_rows import (
     GONE,
@@ -64,6 +64,30 @@ from shelduck.write.merge.merge_scopes import by_action
 from shelduck.write.parquet.kept import ACTION, NUMBER, bring, can_bring, keep, shared
 from shelduck.write.progress import write_progress
 from shelduck.write.shadow_rows import with_converted
+
+
+class KeyVerbs(TableHandle, in_parts=True):
+    """Folding."""
+
+    def fold(self) -> Result:
+        """Combine rows of the same key that other writers put into the table.
+
+        Every write of Shelduck does this first. If there is nothing to fold, no snapshot is made.
+
+        Raises:
+            InvalidRequest: the table has no UNIQUE or AGGREGATE KEY.
+            Conflict: other commits kept changing the rows.
+        """
+
+        def prepare(unit: UnitOfWork) -> Done:
+            rows = rows_of(unit, self.name, writes=True)
+            if not folds(rows.table):
+                raise InvalidRequest(
+                    f"cannot fold {rows.table.full_name}: it has no UNIQUE or AGGREGATE KEY"
+                )
+            return folded_done(unit, rows)
+
+        return carry_out_rows(self._state, self._unit, prepare, again=True)
 
 
 def folding_of(table: TableVersion) -> Folding | None:

@@ -16,7 +16,8 @@ from shelduck.files.verb import UpkeepVerbs
 from shelduck.formats.adopt import AdoptVerbs
 from shelduck.formats.export_verbs import ExportVerbs
 from shelduck.jobs.widening import WideningVerbs
-from shelduck.keys.verb import KeyVerbs, with_aggregates
+from shelduck.keys.key_draft import with_aggregates
+from shelduck.keys.unique_keys import KeyVerbs
 from shelduck.lake.lookup import LakeHandle
 from shelduck.lake.pinned_views import pin_view
 from shelduck.lake.results import Result, Snapshots, TableName, require_limit

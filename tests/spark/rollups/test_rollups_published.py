@@ -11,7 +11,7 @@ import shelduck
 from shelduck import JobState
 from shelduck.catalog.commit import commit as commits
 from shelduck.doors.sql.parse import parse
-from shelduck.rollups import staged_alters
+from shelduck.rollups import altered_bases
 from tests.support.lakes import newest, rows
 from tests.support.meanwhile import once_before
 from tests.support.oracle import DuckDBOracle, at
@@ -141,7 +141,7 @@ def test_a_load_beside_a_job_is_in_the_rollups_that_it_publishes(followed, monke
     url = followed.url
     with shelduck.connect(url, spark=spark, progress=False) as other:
         load = "INSERT INTO t VALUES (1, 1, 1, '8', 32), (5, 5, 5, '5', 5)"
-        once_before(monkeypatch, staged_alters.UnitOfWork, "commit", lambda: other.sql(load))
+        once_before(monkeypatch, altered_bases.UnitOfWork, "commit", lambda: other.sql(load))
         followed.lake.sql("ALTER TABLE t DROP COLUMN a FROM r")
 
     right_at_every_snapshot(followed)
