@@ -413,7 +413,7 @@ def test_adopted_files_that_need_more_than_names_are_written_anew(lake, file, tm
     )
 
     assert reasons(refused(table, tmp_path / "out")) == [
-        "column 'p' is in the path, not in the file",
+        "column 'p' is in the path or the catalog, not in the file",
         "it has its own field ids, not those of the table",
         "'x' has no field id and is not a column of the table",
     ]

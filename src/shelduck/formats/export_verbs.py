@@ -48,11 +48,14 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
             )
         return table_rows(self._state.store, self._version(), self._state.layouts)
 
-    def _made_ready(self, found: Found, look: Callable[[], Found]) -> Found:
-        """Flush rows and rewrite files as the survey's report asks; return a new survey.
+    def _surveyed(self, look: Callable[[], Found], *, rewrite: bool) -> Found:
+        """Return a survey by ``look``; with ``rewrite``, of flushed rows and rewritten files.
 
-        ``look`` surveys the table. Raises Unsupported if a file cannot be rewritten.
+        Raises Unsupported if a file cannot be rewritten.
         """
+        found = look()
+        if not rewrite or found.report.is_ready:
+            return found
         if found.report.inlined_rows:
             flushed = self.flush_inlined_data()
             if not isinstance(flushed, Staged) and flushed.note:
@@ -107,9 +110,7 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
         refuse_in_transaction(self._unit, "export_delta()")
         location = self._location(path)
         before = published(location, self._version())
-        found = self._delta_survey(before)
-        if rewrite and not found.report.is_ready:
-            found = self._made_ready(found, lambda: self._delta_survey(before))
+        found = self._surveyed(lambda: self._delta_survey(before), rewrite=rewrite)
         return export_to_delta(self._state.spark, found, location, before)
 
     def _delta_survey(self, before: State | None) -> DeltaSurvey:
@@ -170,9 +171,7 @@ class ExportVerbs(FlushVerbs, UpkeepVerbs):
         """
         refuse_in_transaction(self._unit, "export_iceberg()")
         location = self._location(path)
-        found = self._iceberg(location, format_version)
-        if rewrite and not found.report.is_ready:
-            found = self._made_ready(found, lambda: self._iceberg(location, format_version))
+        found = self._surveyed(lambda: self._iceberg(location, format_version), rewrite=rewrite)
         found.report.require_ready()
         before = newest_metadata(location, found.table)
         if before is not None and self._is_shown(found, before):

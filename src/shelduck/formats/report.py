@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from rich.filesize import decimal
 
-from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.files.data_file import DataFile
+from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
+from shelduck.model.files.data_file import DataFile, Layout, NameMapping, PhysicalField
+from shelduck.model.files.resolve import Node, resolve
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of
 from shelduck.model.tables.partition import named_keys
-from shelduck.model.tables.schema import Default, Field, Kind, Path, path_text
+from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Path, path_text
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.table_rows import TableRows
 
@@ -129,6 +131,87 @@ def raise_problems(told: str, problems: Sequence[str]) -> None:
 def column_of(path: Path) -> str:
     """Return a column, or a part of one, in the words of reports."""
     return f"column {path_text(path)!r}"
+
+
+@dataclass
+class LayoutFindings:
+    """What readers find in files of one layout, and ``reasons`` why they would misread these.
+
+    ``paths`` are the columns and their parts in words. ``held`` has what the file holds of them, by
+    field id, and ``lacks`` those that it lacks, with the names of their siblings in the file.
+    """
+
+    paths: Mapping[FieldId, str]
+    reasons: list[str] = field(default_factory=list)
+    held: dict[FieldId, PhysicalField] = field(default_factory=dict)
+    lacks: list[tuple[Field, frozenset[str]]] = field(default_factory=list)
+
+    def look(
+        self,
+        file: DataFile,
+        fields: Sequence[Field],
+        columns: Sequence[Field],
+        mapping: NameMapping | None,
+    ) -> Self:
+        """Find the exported ``fields`` in a file; ``columns`` are all columns of the table."""
+        layout = layout_of(file)
+        try:
+            resolved = resolve(layout, fields, mapping, columns)
+        except (Unsupported, CorruptLake) as error:
+            self.reasons.append(str(error))
+        else:
+            self._siblings(resolved.nodes, layout.fields, resolved.names)
+        return self
+
+    def _siblings(
+        self, nodes: Sequence[Node], stored: Sequence[PhysicalField], names: frozenset[str]
+    ) -> None:
+        """Check columns, or the members of a struct."""
+        for node in nodes:
+            here = self.paths[node.field.id]
+            if node.constant is not None:
+                self.reasons.append(f"{here} is in the path or the catalog, not in the file")
+            elif node.null:
+                self.reasons.append(f"{here} has untyped NULLs in the file")
+            elif node.name is None:
+                self.lacks.append((node.field, names))
+            else:
+                self._node(node, next(s for s in stored if s.name == node.name))
+
+    def _node(self, node: Node, stored: PhysicalField) -> None:
+        here = self.paths[node.field.id]
+        self.held[node.field.id] = stored
+        if node.field.shape is Kind.STRUCT:
+            if not any(c.is_read for c in node.children):
+                self.reasons.append(f"no field of the struct {here} is in the file")
+            self._siblings(node.children, stored.children, node.names)
+            return
+        for child, part in zip(node.children, stored.children, strict=True):
+            if child.is_read:
+                self._node(child, part)
+            else:
+                self.reasons.append(
+                    f"the {child.field.name} of {here} is another field in the file"
+                )
+
+    def unlike(self, number: FieldId, shown: str, mark: str = "") -> str:
+        """Return the reason that a leaf has a type that readers do not expect."""
+        stored = self.held[number].stored_as
+        return f"{self.paths[number]} is {stored}{mark} in the file, not {shown}"
+
+    def unsaid(self, lacking: Field, who: str) -> str:
+        """Return the reason that the file lacks a leaf, in whose place rows have a default."""
+        return (
+            f"{self.paths[lacking.id]} is missing, and {who} cannot express that its rows have"
+            f" {lacking.initial_default!r}"
+        )
+
+
+def layout_of(file: DataFile) -> Layout:
+    """Return the layout of a file, which must be known."""
+    if file.layout is None:
+        raise CorruptLake(f"the layout of data file {file.path} is unknown")
+    return file.layout
 
 
 def shown_parts(

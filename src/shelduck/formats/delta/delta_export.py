@@ -44,7 +44,7 @@ from shelduck.formats.delta.vectors import bitmap, inline_vector
 from shelduck.formats.report import Exported
 from shelduck.model.files.data_file import ColumnStats, DataFile
 from shelduck.model.tables.constraints import SHOWN_CHECK
-from shelduck.model.tables.schema import Field, FieldId, Kind
+from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import SIGNED
 from shelduck.model.types.temporal import date_number
@@ -128,15 +128,19 @@ class _DeltaExport:
         known = self.before.files if self.before is not None else {}
         gone = [a for path, a in known.items() if path not in files or files[path][1] != a]
         new = [(f, a) for path, (f, a) in files.items() if known.get(path) != a]
-        told = self._stats([f.id for f, _ in new])
+        rows, leaves = self.found.rows, [f.id for f in self.found.fields if f.is_leaf]
+        told = rows.store.ask(file_bounds, rows.table, leaves) if new else {}
         return [
             *self._head(has_vectors=bool(vectors)),
-            *(remove_action(a, self.now) for a in gone),
             *(
-                add_action(
-                    a,
-                    stats_of(self.found, f, told.get(f.id, {}), has_vector=a.vector is not None),
-                    self.now,
+                file_action("remove", a, deletionTimestamp=self.now, extendedFileMetadata=True)
+                for a in gone
+            ),
+            *(
+                file_action(
+                    *("add", a),
+                    modificationTime=self.now,
+                    stats=stats_of(self.found, f, told, has_vector=a.vector is not None),
                 )
                 for f, a in new
             ),
@@ -168,19 +172,6 @@ class _DeltaExport:
             positions.run_optimize()
             found[number] = inline_vector(positions)
         return found
-
-    def _stats(self, files: list[int]) -> dict[int, dict[FieldId, ColumnStats]]:
-        leaves = [f.id for f in self.found.fields if f.is_leaf]
-        told: dict[int, dict[FieldId, ColumnStats]] = {}
-        if not files:
-            return told
-        rows = self.found.rows
-        wanted = set(files)
-        for column, each in rows.store.ask(file_bounds, rows.table, leaves).items():
-            for number, stats in each.items():
-                if number in wanted:
-                    told.setdefault(number, {})[FieldId(column)] = stats
-        return told
 
 
 def _plain(path: str) -> str:
@@ -260,30 +251,15 @@ def protocol_action(made: Protocol) -> Action:
     }
 
 
-def add_action(added: Added, stats: str, time: int) -> Action:
-    """Return the action that adds a file."""
-    body: Action = {
-        "path": file_uri(added.path),
+def file_action(kind: str, file: Added, **told: object) -> Action:
+    """Return the action that adds a file, or removes it in its previous state."""
+    same = {
+        "path": file_uri(file.path),
         "partitionValues": {},
-        "size": added.size,
-        "modificationTime": time,
+        "size": file.size,
         "dataChange": True,
-        "stats": stats,
     }
-    return {"add": body | _vector(added.vector)}
-
-
-def remove_action(removed: Added, time: int) -> Action:
-    """Return the action that removes a file, or its previous state."""
-    body: Action = {
-        "path": file_uri(removed.path),
-        "deletionTimestamp": time,
-        "dataChange": True,
-        "extendedFileMetadata": True,
-        "partitionValues": {},
-        "size": removed.size,
-    }
-    return {"remove": body | _vector(removed.vector)}
+    return {kind: same | told | _vector(file.vector)}
 
 
 def file_uri(path: str) -> str:
@@ -299,9 +275,15 @@ def file_uri(path: str) -> str:
 
 
 def stats_of(
-    found: DeltaSurvey, file: DataFile, known: Mapping[FieldId, ColumnStats], *, has_vector: bool
+    found: DeltaSurvey,
+    file: DataFile,
+    known: Mapping[int, Mapping[int, ColumnStats]],
+    *,
+    has_vector: bool,
 ) -> str:
     """Return the statistics of a file, without any that are not certain.
+
+    ``known`` are those of the catalog, per column by data file.
 
     Only integers and dates have bounds: texts are cut, floats may have been narrower, and readers
     disagree on the digits of timestamps.
@@ -310,7 +292,7 @@ def stats_of(
     high: Action = {}
     nulls: Action = {}
     for top in found.fields:
-        stats = known.get(top.id)
+        stats = known.get(top.id, {}).get(file.id)
         if stats is None or not top.is_leaf:
             continue
         name = found.names[top.id]

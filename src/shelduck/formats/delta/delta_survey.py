@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shelduck.engine.files.physical import physical_schema
-from shelduck.errors import CorruptLake, Unsupported
+from shelduck.errors import Unsupported
 from shelduck.formats.delta.delta_rules import ShownRules, shown_rules
 from shelduck.formats.delta.delta_schema import DeltaType, shown_as, told_default
 from shelduck.formats.report import (
     ExportReport,
+    LayoutFindings,
     Loss,
     column_of,
     listed,
@@ -23,9 +24,7 @@ from shelduck.formats.report import (
     rows_report,
     shown_parts,
 )
-from shelduck.model.files.data_file import DataFile, NameMapping, PhysicalField
-from shelduck.model.files.resolve import Node, resolve
-from shelduck.model.tables.schema import Field, FieldId, Kind, Path
+from shelduck.model.tables.schema import Field, FieldId, Kind, Path, with_paths
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.read.table_rows import TableRows
 
@@ -86,10 +85,17 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
         leaf.id: s for f in fields for leaf in f.leaves() if (s := shown_as(leaf.leaf)) is not None
     }
     columns = table.columns.fields
-    found = _Found(*rows.by_layout(lambda f, m: layout_findings(f, fields, columns, m, types)))
+    paths = {f.id: column_of(path) for path, f in with_paths(columns)}
+    found = _Found(
+        *rows.by_layout(lambda f, m: LayoutFindings(paths).look(f, fields, columns, m)), types
+    )
     names = found.names(table, fields)
-    mode = mode or ("id" if all(one.has_ids for one in found.by_layout.values()) else "name")
-    why = {n: tuple(_reasons(one, fields, names, mode)) for n, one in found.by_layout.items()}
+    has_ids = all(_has_ids(one, fields) for one in found.by_layout.values())
+    mode = mode or ("id" if has_ids else "name")
+    why = {
+        n: (*one.reasons, *found.misread(one), *_misnamed(one, fields, names, mode))
+        for n, one in found.by_layout.items()
+    }
     rewrites = rewrites_of(rows.files, lambda f: why[found.layout_of[f.id]])
     again = {r.file_id for r in rewrites}
     narrow = found.narrow(f.id for f in rows.files if f.id not in again)
@@ -102,10 +108,11 @@ def survey_for_delta(rows: TableRows, mode: str | None = None) -> DeltaSurvey:
 
 @dataclass
 class _Found:
-    """Findings by the number of a layout, and which layout each file has."""
+    """Findings by the number of a layout, which layout each file has, and the exported types."""
 
-    by_layout: dict[int, DeltaFindings]
+    by_layout: dict[int, LayoutFindings]
     layout_of: dict[int, int]
+    types: Mapping[FieldId, DeltaType]
 
     def names(self, table: TableVersion, fields: Sequence[Field]) -> dict[FieldId, str]:
         """Return the physical names: those that all files use, or else those of new files."""
@@ -118,31 +125,55 @@ class _Found:
         return names
 
     def _agreed(self, number: FieldId) -> str | None:
-        found = {one.called[number] for one in self.by_layout.values() if number in one.called}
+        held = (one.held.get(number) for one in self.by_layout.values())
+        found = {part.name for part in held if part is not None}
         return found.pop() if len(found) == 1 else None
+
+    def _others(self, one: LayoutFindings) -> Iterator[tuple[FieldId, str | None]]:
+        """Yield leaves of another type in a layout, with the Delta type if it is a narrower one."""
+        for number, shown in self.types.items():
+            stored = one.held.get(number)
+            if stored is not None and not shown.holds(stored):
+                yield number, shown.narrower(stored)
+
+    def misread(self, one: LayoutFindings) -> Iterator[str]:
+        """Yield which leaves readers would misread, and which values they would not know."""
+        for number, narrow in self._others(one):
+            if narrow is None:
+                yield one.unlike(number, self.types[number].type)
+        for lacking, _ in one.lacks:
+            if lacking.initial_default is not None:
+                yield one.unsaid(lacking, "Delta")
 
     def narrow(self, files: Iterable[int]) -> dict[FieldId, dict[str, list[int]]]:
         """Return the files that hold leaves narrower, by leaf and Delta type."""
         found: dict[FieldId, dict[str, list[int]]] = {}
         for file in files:
-            for number, kind in self.by_layout[self.layout_of[file]].narrow.items():
-                found.setdefault(number, {}).setdefault(kind, []).append(file)
+            for number, kind in self._others(self.by_layout[self.layout_of[file]]):
+                if kind is not None:
+                    found.setdefault(number, {}).setdefault(kind, []).append(file)
         return found
 
 
-def _reasons(
-    one: DeltaFindings, fields: Sequence[Field], names: Mapping[FieldId, str], mode: str
+def _has_ids(one: LayoutFindings, fields: Sequence[Field]) -> bool:
+    """Return whether columns and members of structs have their field ids in a file."""
+    ids = [f.id for siblings in named(fields) for f in siblings]
+    return all(one.held[number].id == number for number in ids if number in one.held)
+
+
+def _misnamed(
+    one: LayoutFindings, fields: Sequence[Field], names: Mapping[FieldId, str], mode: str
 ) -> Iterator[str]:
-    """Yield why readers would misread files of a layout."""
-    yield from one.reasons
-    if mode == "id" and not one.has_ids:
+    """Yield why readers would not find columns in files of a layout, or find others."""
+    if mode == "id" and not _has_ids(one, fields):
         yield "its columns have no field ids, by which readers of this Delta table find them"
+    others = {f.id: beside for f, beside in one.lacks}
     for siblings in named(fields):
         for f in siblings:
-            called, wanted = one.called.get(f.id), names[f.id]
-            if called is not None and called != wanted:
-                yield f"column {f.name!r} is called {called!r} in the file, not {wanted!r}"
-            elif called is None and wanted.lower() in one.others.get(f.id, ()):
+            part, wanted = one.held.get(f.id), names[f.id]
+            if part is not None and part.name != wanted:
+                yield f"column {f.name!r} is called {part.name!r} in the file, not {wanted!r}"
+            elif wanted.lower() in others.get(f.id, ()):
                 yield (
                     f"{wanted!r} is another column in the file than {f.name!r}, which the file"
                     " does not have"
@@ -166,113 +197,6 @@ def _of_readers(
                 " typeWidening, which deltalake 1.6 refuses, and DuckDB 1.5 may filter such rows"
                 f" wrongly; table.rewrite([{listed(files)}]) fixes it",
             )
-
-
-@dataclass
-class DeltaFindings:
-    """The findings in a layout.
-
-    ``called`` are the file's names for the columns and struct members that it has; ``narrow`` are
-    the Delta types of leaves whose stored type is narrower than the exported one. ``has_ids`` is
-    True if all of these have their field ids. ``others`` are, by the field id of a missing column
-    or member, the names of its siblings in the file.
-    """
-
-    reasons: list[str] = field(default_factory=list)
-    called: dict[FieldId, str] = field(default_factory=dict)
-    narrow: dict[FieldId, str] = field(default_factory=dict)
-    others: dict[FieldId, frozenset[str]] = field(default_factory=dict)
-    has_ids: bool = True
-
-
-def layout_findings(
-    file: DataFile,
-    fields: Sequence[Field],
-    columns: Sequence[Field],
-    mapping: NameMapping | None,
-    types: Mapping[FieldId, DeltaType],
-) -> DeltaFindings:
-    """Return what is found in a file with a known layout.
-
-    ``fields`` are the exported columns, ``columns`` all columns of the table.
-    """
-    layout = file.layout
-    if layout is None:
-        raise CorruptLake(f"the layout of data file {file.path} is unknown")
-    found = DeltaFindings()
-    try:
-        resolved = resolve(layout, fields, mapping, columns)
-    except (Unsupported, CorruptLake) as error:
-        found.reasons.append(str(error))
-        return found
-    _DeltaWalk(found, types).siblings(resolved.nodes, layout.fields, resolved.names, ())
-    return found
-
-
-@dataclass
-class _DeltaWalk:
-    """A walk over columns and the nodes that a file has for them."""
-
-    found: DeltaFindings
-    types: Mapping[FieldId, DeltaType]
-
-    def siblings(
-        self,
-        nodes: Sequence[Node],
-        stored: Sequence[PhysicalField],
-        names: frozenset[str],
-        path: tuple[str, ...],
-    ) -> None:
-        """Check columns, or the members of a struct."""
-        for node in nodes:
-            below = (*path, node.field.name)
-            here = column_of(below)
-            if node.constant is not None:
-                self.found.reasons.append(f"{here} is in the path or the catalog, not in the file")
-            elif node.null:
-                self.found.reasons.append(f"{here} has untyped NULLs in the file")
-            elif node.name is None:
-                self._missing(node.field, names, here)
-            else:
-                part = next(s for s in stored if s.name == node.name)
-                self.found.called[node.field.id] = part.name
-                self.found.has_ids &= part.id == node.field.id
-                self._node(node, part, below)
-
-    def _missing(self, wanted: Field, names: frozenset[str], here: str) -> None:
-        self.found.others[wanted.id] = names
-        if wanted.initial_default is not None:
-            self.found.reasons.append(
-                f"{here} is missing, and Delta cannot express that its rows have"
-                f" {wanted.initial_default!r}"
-            )
-
-    def _node(self, node: Node, stored: PhysicalField, path: tuple[str, ...]) -> None:
-        here = column_of(path)
-        if node.field.is_leaf:
-            self._leaf(node.field.id, stored, here)
-        elif node.field.shape is Kind.STRUCT:
-            if not any(c.is_read for c in node.children):
-                self.found.reasons.append(f"no field of the struct {here} is in the file")
-            self.siblings(node.children, stored.children, node.names, path)
-        else:
-            for child, part in zip(node.children, stored.children, strict=True):
-                if child.is_read:
-                    self._node(child, part, (*path, child.field.name))
-                else:
-                    self.found.reasons.append(
-                        f"the {child.field.name} of {here} is another field in the file"
-                    )
-
-    def _leaf(self, number: FieldId, stored: PhysicalField, here: str) -> None:
-        shown = self.types[number]
-        if shown.holds(stored):
-            return
-        narrow = shown.narrower(stored)
-        if narrow is None:
-            self.found.reasons.append(f"{here} is {stored.stored_as} in the file, not {shown.type}")
-        else:
-            self.found.narrow[number] = narrow
 
 
 def named(fields: Sequence[Field]) -> Iterator[Sequence[Field]]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import struct
 import zlib
+from base64 import b85decode, b85encode
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 
 _MAGIC = 1681511377
 _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-_DIGITS = {c: n for n, c in enumerate(_Z85)}
+# Python's alphabet of the same numbers.
+_B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
 
 
 def read_vector(root: str, file: Added) -> BitMap64:
@@ -66,27 +69,15 @@ def bitmap() -> type[BitMap64]:
 
 def z85_bytes(text: str) -> bytes:
     """Return the bytes that Z85 text means: five characters are four bytes."""
-    if len(text) % 5 or not set(text) <= _DIGITS.keys():
-        raise ValueError(f"{text[:40]!r} is not valid Z85 text")
-    out = bytearray()
-    for at in range(0, len(text), 5):
-        number = 0
-        for c in text[at : at + 5]:
-            number = number * 85 + _DIGITS[c]
-        if number >= 1 << 32:
-            raise ValueError(f"{text[at : at + 5]!r} is not valid Z85 text")
-        out += number.to_bytes(4, "big")
-    return bytes(out)
+    if not len(text) % 5 and set(text) <= set(_Z85):
+        with suppress(ValueError):
+            return b85decode(text.translate(str.maketrans(_Z85, _B85)))
+    raise ValueError(f"{text[:40]!r} is not valid Z85 text")
 
 
 def z85_text(data: bytes) -> str:
     """Return bytes as Z85 text, padded with zeros to a multiple of four."""
-    data += bytes(-len(data) % 4)
-    out: list[str] = []
-    for at in range(0, len(data), 4):
-        number = int.from_bytes(data[at : at + 4], "big")
-        out += (_Z85[number // 85**n % 85] for n in (4, 3, 2, 1, 0))
-    return "".join(out)
+    return b85encode(data, pad=True).decode().translate(str.maketrans(_B85, _Z85))
 
 
 def _bytes(root: str, vector: LoggedVector) -> bytes:

@@ -28,9 +28,8 @@ from pyroaring import BitMap64
 
 from shelduck.catalog.read.read import Connection, file_bounds
 from shelduck.catalog.read.table_facts import next_row_id, snapshot_ids
-from shelduck.engine.files.footers import read_columns
 from shelduck.engine.files.storage import delete_directory, delete_file, list_names, write_bytes
-from shelduck.engine.session import SparkSession
+from shelduck.engine.session import DataFrame, SparkSession
 from shelduck.errors import Conflict, Unsupported
 from shelduck.formats.iceberg.iceberg_metadata import (
     JsonObject,
@@ -53,12 +52,14 @@ from shelduck.formats.iceberg.manifests import (
     write_manifests,
 )
 from shelduck.formats.report import Exported
-from shelduck.model.files.data_file import ColumnStats, DataFile, NewDeleteFile
+from shelduck.model.files.data_file import ColumnStats, DataFile
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.write.deletes.position_files import (
+    FILE,
     PATH,
     POSITION,
+    by_file,
     dead_positions,
     write_position_files,
 )
@@ -179,16 +180,13 @@ class _IcebergExport:
         if dead is None:
             return
         names = {f.id: named(f.path) for f in self.found.rows.files}
-        written = write_position_files(self.spark, dead, names.items(), self.deletes_place, _IDS)
-        rows = self._vectors(written, names) if version > 2 else self._positions(written, names)
-        for row in rows:
+        for row in (self._vectors if version > 2 else self._positions)(dead, names):
             self.counts["delete_files"] += 1
             self.counts["deletes"] += row["record_count"]
             yield ManifestRow(row)
 
-    def _positions(
-        self, written: dict[int, NewDeleteFile], names: dict[int, str]
-    ) -> Iterator[dict[str, Any]]:
+    def _positions(self, dead: DataFrame, names: dict[int, str]) -> Iterator[dict[str, Any]]:
+        written = write_position_files(self.spark, dead, names.items(), self.deletes_place, _IDS)
         for number, file in written.items():
             # Equal bounds say that the file is about this one data file.
             bounds = {_IDS[PATH]: names[number].encode()}
@@ -202,15 +200,11 @@ class _IcebergExport:
                 "upper_bounds": bounds,
             }
 
-    def _vectors(
-        self, written: dict[int, NewDeleteFile], names: dict[int, str]
-    ) -> Iterator[dict[str, Any]]:
-        """Write the positions as deletion vectors, replacing the files in which they were."""
+    def _vectors(self, dead: DataFrame, names: dict[int, str]) -> Iterator[dict[str, Any]]:
+        """Write the positions as deletion vectors."""
         puffin = PuffinWriter()
-        for number, file in written.items():
-            read = read_columns(f"{self.deletes}/{file.path}", [POSITION], "delete file")
-            puffin.add(names[number], read[POSITION].to_numpy())
-        delete_directory(self.deletes_place)
+        for number, places in by_file(dead.select(FILE, POSITION).toArrow()).items():
+            puffin.add(names[number], places.to_numpy())
         place = f"{self.deletes}/vectors.puffin"
         content = puffin.bytes()
         write_bytes(place, content)

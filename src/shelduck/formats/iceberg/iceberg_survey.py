@@ -6,10 +6,11 @@ Iceberg's readers find a column of a file only by its field id.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
-from shelduck.errors import CorruptLake, InvalidRequest, Unsupported
+from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.formats.iceberg.iceberg_types import (
     FIRST_VERSION,
     LAST_VERSION,
@@ -23,8 +24,10 @@ from shelduck.formats.iceberg.iceberg_types import (
 )
 from shelduck.formats.report import (
     ExportReport,
+    LayoutFindings,
     Loss,
     column_of,
+    layout_of,
     listed,
     lost_default,
     lost_of_table,
@@ -52,7 +55,7 @@ _GROUPS = {Kind.LIST: "list", Kind.MAP: "key_value"}
 class IcebergSurvey:
     """A table as Iceberg will show it.
 
-    ``stored`` has the leaves that a file holds, by data file id; files of one layout share them.
+    ``stored`` has what a file holds, by data file id; files of one layout share it.
     ``names`` are the columns of files without field ids.
     """
 
@@ -84,7 +87,10 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
     table, columns = rows.table, rows.table.columns.fields
     every = {leaf.id: _any_type(leaf) for leaf in table.columns.leaves()}
     fields = shown_columns(columns, every).fields
-    found = _Findings(*rows.by_layout(lambda f, m: layout_findings(f, fields, columns, m)))
+    paths = {f.id: column_of(path) for path, f in with_paths(columns)}
+    found = _Findings(
+        *rows.by_layout(lambda f, m: IcebergFindings(paths).look(f, fields, columns, m))
+    )
     version = format_version or (LAST_VERSION if _needs_last(found, every) else FIRST_VERSION)
     types = {
         leaf.id: choose(leaf.leaf, found.forms(leaf.id), version) for leaf in table.columns.leaves()
@@ -93,12 +99,11 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
     if not shown.fields:
         raise Unsupported(f"{table.full_name} has no column with an Iceberg type")
     names, clashes = found.merged_names()
-    paths = {f.id: column_of(path) for path, f in with_paths(columns)}
     reasons = {
         number: (
             *one.reasons,
-            *_wrong_types(one, shown, paths),
-            *_unsaid(one, shown, version, paths),
+            *_wrong_types(one, shown),
+            *_unsaid(one, shown, version),
             *clashes.get(number, ()),
         )
         for number, one in found.by_layout.items()
@@ -111,7 +116,7 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
         *lost_of_table(table),
     )
     report = rows_report(FORMAT, rows, losses, rewrites)
-    stored = {f: found.by_layout[number].stored for f, number in found.layout_of.items()}
+    stored = {f: found.by_layout[number].held for f, number in found.layout_of.items()}
     return IcebergSurvey(rows, version, shown, stored, names, report)
 
 
@@ -124,11 +129,11 @@ class _Findings:
 
     def forms(self, leaf: FieldId) -> list[PhysicalField]:
         """Return how files hold a leaf."""
-        return [f for one in self.by_layout.values() if (f := one.stored.get(leaf)) is not None]
+        return [f for one in self.by_layout.values() if (f := one.held.get(leaf)) is not None]
 
     def layouts_with(self, leaf: FieldId, name: str) -> set[int]:
         """Return the layouts that hold a leaf in a type with that name."""
-        found = ((n, one.stored.get(leaf)) for n, one in self.by_layout.items())
+        found = ((n, one.held.get(leaf)) for n, one in self.by_layout.items())
         return {n for n, stored in found if stored is not None and str(stored.shape) == name}
 
     def merged_names(self) -> tuple[dict[NamedBelow, int], dict[int, tuple[str, ...]]]:
@@ -159,38 +164,23 @@ def _any_type(leaf: Field) -> ShownType | None:
 def _needs_last(found: _Findings, types: Mapping[FieldId, ShownType | None]) -> bool:
     if any(s is not None and s.version == LAST_VERSION for s in types.values()):
         return True
-    return any(one.lacks for one in found.by_layout.values())
+    return any(one.defaults() for one in found.by_layout.values())
 
 
-def _wrong_types(
-    one: IcebergFindings, shown: ShownColumns, paths: Mapping[FieldId, str]
-) -> list[str]:
-    reasons = []
-    for field_id, stored in one.stored.items():
+def _wrong_types(one: IcebergFindings, shown: ShownColumns) -> Iterator[str]:
+    for field_id, stored in one.held.items():
         kind = shown.types.get(field_id)
         if kind is not None and not kind.holds(stored):
-            mark = " (annotated)" if stored.is_annotated else ""
-            reasons.append(
-                f"{paths[field_id]} is {stored.stored_as}{mark} in the file, not {kind.type}"
-            )
-    return reasons
+            yield one.unlike(field_id, kind.type, " (annotated)" if stored.is_annotated else "")
 
 
-def _unsaid(
-    one: IcebergFindings, shown: ShownColumns, version: int, paths: Mapping[FieldId, str]
-) -> list[str]:
-    """Return the defaults that rows of a layout need and the metadata cannot express."""
-    reasons = []
-    for leaf in one.lacks:
+def _unsaid(one: IcebergFindings, shown: ShownColumns, version: int) -> Iterator[str]:
+    """Yield the defaults that rows of a layout need and the metadata cannot express."""
+    for leaf in one.defaults():
         if leaf.id not in shown.types:
             continue
-        who = f"version {version}" if version < LAST_VERSION else "Iceberg"
         if version < LAST_VERSION or initial_default(leaf, shown.types) is None:
-            reasons.append(
-                f"{paths[leaf.id]} is missing, and {who} cannot express that its rows have"
-                f" {leaf.initial_default!r}"
-            )
-    return reasons
+            yield one.unsaid(leaf, f"version {version}" if version < LAST_VERSION else "Iceberg")
 
 
 def _of_defaults(shown: ShownColumns, version: int, paths: Mapping[FieldId, str]) -> Iterator[Loss]:
@@ -237,32 +227,6 @@ def _narrow(numbers: Sequence[int]) -> str:
 
 # The parent of a name: a field id, None for the columns themselves.
 NamedBelow = tuple[int | None, str]
-# The names of a file's columns by field id; None if the file has ids.
-Names = Sequence[MappedName] | None
-
-
-def layout_findings(
-    file: DataFile, fields: Sequence[Field], columns: Sequence[Field], mapping: NameMapping | None
-) -> IcebergFindings:
-    """Return what readers find in a file with a known layout.
-
-    ``fields`` are the exported columns, ``columns`` all columns of the table.
-    """
-    layout = file.layout
-    if layout is None:
-        raise CorruptLake(f"the layout of data file {file.path} is unknown")
-    if mapping is None and any(f.id is None for f in layout.fields):
-        return IcebergFindings(["its columns have no field ids and are found by position"])
-    if mapping is not None and any(f.id is not None for f in layout.walk()):
-        return IcebergFindings(["it has its own field ids, not those of the table"])
-    found = IcebergFindings()
-    names = None if mapping is None else mapping.names
-    found.siblings(fields, layout.fields, names, ())
-    if names is None:
-        found.reasons += _unfit_ids(layout, columns)
-    else:
-        found.name(layout.fields, names, None)
-    return found
 
 
 def name_mapping_json(names: Mapping[NamedBelow, int]) -> list[dict[str, object]]:
@@ -284,44 +248,40 @@ def name_mapping_json(names: Mapping[NamedBelow, int]) -> list[dict[str, object]
 
 
 @dataclass
-class IcebergFindings:
-    """The findings of a walk over the fields of the table and those of a layout together.
+class IcebergFindings(LayoutFindings):
+    """The findings in a layout; ``names`` are those of a file without field ids."""
 
-    ``stored`` are the leaves of the table that the file has, by field id. ``lacks`` are leaves that
-    it lacks, although rows have a value there: their initial default. ``names`` are those of a file
-    without field ids.
-    """
-
-    reasons: list[str] = field(default_factory=list)
-    stored: dict[FieldId, PhysicalField] = field(default_factory=dict)
-    lacks: list[Field] = field(default_factory=list)
     names: dict[NamedBelow, int] = field(default_factory=dict)
 
-    def siblings(
+    def look(
         self,
-        fields: Iterable[Field],
-        stored: Sequence[PhysicalField],
-        mapped: Names,
-        path: tuple[str, ...],
-    ) -> None:
-        """Check the columns, or a struct's members; if ``mapped`` is None, they are found by id."""
-        for wanted in fields:
-            below = (*path, wanted.name)
-            meant = _meant(wanted, mapped)
-            if meant is not None and meant.is_partition:
-                self.reasons.append(f"{column_of(below)} is in the path, not in the file")
-                continue
-            if mapped is None:
-                found = [s for s in stored if s.id == wanted.id]
-            else:
-                name = None if meant is None else meant.source_name.lower()
-                found = [s for s in stored if s.name.lower() == name]
-            if len(found) > 1:
-                self.reasons.append(f"{column_of(below)} is {len(found)} times in the file")
-            elif found:
-                self._node(wanted, found[0], None if meant is None else meant.children, below)
-            elif wanted.is_leaf and wanted.initial_default is not None:
-                self.lacks.append(wanted)
+        file: DataFile,
+        fields: Sequence[Field],
+        columns: Sequence[Field],
+        mapping: NameMapping | None,
+    ) -> Self:
+        """Find the exported ``fields`` as Iceberg's readers do: by ids, or all by their names."""
+        layout = layout_of(file)
+        if mapping is None and any(f.id is None for f in layout.fields):
+            self.reasons.append("its columns have no field ids and are found by position")
+            return self
+        if mapping is not None and any(f.id is not None for f in layout.walk()):
+            self.reasons.append("it has its own field ids, not those of the table")
+            return self
+        super().look(file, fields, columns, mapping)
+        for number, part in self.held.items():
+            if part.shape in _GROUPS and (part.encoding or part.group != _GROUPS[part.shape]):
+                here = self.paths[number]
+                self.reasons.append(f"{here} is a {part.shape} in the layout of old writers")
+        if mapping is None:
+            self.reasons += _unfit_ids(layout, columns)
+        else:
+            self.name(layout.fields, mapping.names, None)
+        return self
+
+    def defaults(self) -> list[Field]:
+        """Return what the file lacks, although rows have a value there: their initial default."""
+        return [f for f, _ in self.lacks if f.initial_default is not None]
 
     def name(
         self, stored: Sequence[PhysicalField], mapped: Sequence[MappedName], parent: int | None
@@ -357,48 +317,6 @@ class IcebergFindings:
         for part, child, inside in zip(parts, found.children, meant.children, strict=True):
             self.names[meant.field_id, part] = inside.field_id
             self._name_parts(child, inside)
-
-    def _node(
-        self, wanted: Field, found: PhysicalField, mapped: Names, path: tuple[str, ...]
-    ) -> None:
-        if str(found.shape) == "unknown":
-            self.reasons.append(f"{column_of(path)} has untyped NULLs in the file")
-        elif wanted.is_leaf:
-            self.stored[wanted.id] = found
-        elif found.shape is not wanted.shape:
-            self.reasons.append(
-                f"{column_of(path)} is {found.shape} in the file, not {wanted.shape}"
-            )
-        elif wanted.shape is Kind.STRUCT:
-            before = len(self.stored)
-            self.siblings(wanted.children, found.children, mapped, path)
-            if len(self.stored) == before:
-                self.reasons.append(f"no field of the struct {column_of(path)} is in the file")
-        else:
-            self._parts(wanted, found, mapped, path)
-
-    def _parts(
-        self, wanted: Field, found: PhysicalField, mapped: Names, path: tuple[str, ...]
-    ) -> None:
-        """Check the parts of a list or map, which are found by position."""
-        assert isinstance(wanted.shape, Kind)
-        if found.encoding or found.group != _GROUPS[wanted.shape]:
-            self.reasons.append(
-                f"{column_of(path)} is a {wanted.shape} in the layout of old writers"
-            )
-        for part, child in zip(wanted.children, found.children, strict=True):
-            meant = _meant(part, mapped)
-            if (child.id != part.id) if mapped is None else meant is None:
-                self.reasons.append(
-                    f"the {part.name} of {column_of(path)} is another field in the file"
-                )
-                continue
-            below = None if meant is None else meant.children
-            self._node(part, child, below, (*path, part.name))
-
-
-def _meant(wanted: Field, mapped: Names) -> MappedName | None:
-    return next((m for m in mapped or () if m.field_id == wanted.id), None)
 
 
 def _unfit_ids(layout: Layout, columns: Sequence[Field]) -> list[str]:
