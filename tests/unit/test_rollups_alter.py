@@ -8,7 +8,6 @@ import pytest
 
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
-from shelduck.lake.evolution.plan import plan_alter
 from shelduck.model.changes.change import altered
 from shelduck.model.tables.keys import Aggregation, KeyModel, table_keys
 from shelduck.model.tables.rollup import Measure, MeasureSpec, RollupSpec, rollup_of
@@ -60,9 +59,8 @@ def staged(base, text):
     [statement] = parse(f"ALTER TABLE t {text}")
     found = parted(base, rollups(base), statement.changes)
     unit = Unit(base, rollups(base))
-    change = plan_alter(base, found.own).change if found.own else None
-    found.stage(unit, change)
-    unit.made = [t.name for t in found.made_anew(change)]
+    found.stage(unit)
+    unit.made = [t.name for t in found.made_anew(found.plan)]
     return unit
 
 

@@ -190,7 +190,7 @@ class ShapeVerbs(TableHandle, in_parts=True):
     ) -> Result | SchemaChangeJob:
         """Change a table and its rollups at once, by a job if rows have to be rebuilt."""
         parts = parted(table, list(rollups_of(view, table)), changes)
-        plan = plan_alter(table, parts.own) if parts.own else None
+        plan = parts.plan
         indexes = parts.indexes(plan)
         if plan is not None and plan.is_heavy:
             refuse_in_transaction(self._unit, "a change that converts values")
@@ -201,19 +201,17 @@ class ShapeVerbs(TableHandle, in_parts=True):
                 )
             _refuse(view, table, plan, _proof(view, table, plan))
             return submit(self._state, table, plan, changes, timeout, indexes=indexes)
-        if parts.made_anew(None if plan is None else plan.change):
+        if parts.made_anew(plan):
             refuse_in_transaction(self._unit, "a change that rebuilds rollups")
             return submit_remaking(self._state, table, changes, indexes, timeout)
 
         def stage(unit: UnitOfWork) -> None:
             stage_alter(unit, unit.workspace.table(self.name), changes)
 
-        plans = [plan] if plan is not None else []
-        plans += [parts.plan_of(name) for name in parts.theirs]
         done = carry_out(self._state, self._unit, stage, first=view)
         if self._unit is None:
             following.refresh_by_id(self._state, table)
-        return _noted(done, plans)
+        return _noted(done, parts.plans())
 
     def _planned(
         self, unit: UnitOfWork, table: TableVersion, changes: Sequence[TableChange]

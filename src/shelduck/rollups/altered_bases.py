@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound, ShelduckError
 from shelduck.lake.evolution.alter_plan import REMAKING, AlterPlan, AlterStep
@@ -66,11 +67,9 @@ def plan_with_rollups(
     if not rollups and not names_rollup(changes):
         return plan_alter(base, changes)
     parts = parted(base, rollups, changes)
-    own = plan_alter(base, parts.own) if parts.own else None
-    plans = ([own] if own is not None else []) + [parts.plan_of(name) for name in parts.theirs]
+    plans = parts.plans()
     steps = [step for plan in plans for step in plan.steps]
-    conversions = [s.conversion for s in own.shadows] if own is not None else []
-    rebuilt = parts.made_anew(None if own is None else own.change, conversions)
+    rebuilt = parts.made_anew(parts.plan)
     steps += [AlterStep(f"rebuild {t.name}", str(REMAKING), REMAKING.reason) for t in rebuilt]
     return replace(plans[0], table=base.full_name, steps=tuple(steps), remakes=bool(rebuilt))
 
@@ -91,14 +90,13 @@ def stage_alter(
     Raises Conflict if the changes now need a job, and what `plan_alter` and `parted` raise.
     """
     parts = parted(table, list(rollups_of(unit, table)), changes)
-    plan = plan_alter(table, parts.own) if parts.own else None
-    change = None if plan is None else plan.change
-    anew = parts.made_anew(change)
+    plan = parts.plan
+    anew = parts.made_anew(plan)
     if (anew and not remakes) or (plan is not None and plan.is_heavy):
         raise Conflict(f"another commit changed {table.full_name}; alter it again")
     if plan is not None:
         require_checked(unit, table, plan)
-    parts.stage(unit, change)
+    parts.stage(unit)
     if plan is not None and plan.checks_rows:
         require_satisfied(unit, TableName.of(table), plan.checks_rows)
     for found in anew:
@@ -202,23 +200,33 @@ class Parted:
             case _:
                 self._for_base(change)
 
-    def stage(self, unit: UnitOfWork, change: AlterTable | None) -> None:
+    @cached_property
+    def plan(self) -> AlterPlan | None:
+        """The plan of the base's own changes, None if there are none."""
+        return plan_alter(self.base, self.own) if self.own else None
+
+    def plans(self) -> list[AlterPlan]:
+        """Return this plan, and those for what rollups themselves are to change."""
+        own = [] if self.plan is None else [self.plan]
+        return own + [self._plan_of(name) for name in self.theirs]
+
+    def stage(self, unit: UnitOfWork) -> None:
         """Stage the change of the base and those of its rollups, but no rows."""
-        if change is not None:
-            unit.workspace.alter_table(change)
+        if self.plan is not None and self.plan.change is not None:
+            unit.workspace.alter_table(self.plan.change)
         for name in self.theirs:
             found, _ = self._change_of(name)
             if found is not None:
                 unit.workspace.alter_table(found)
 
-    def made_anew(
-        self, change: AlterTable | None, conversions: Sequence[Conversion] = ()
-    ) -> list[TableVersion]:
-        """Return the rollups whose rows have to be rebuilt with this change of the base.
+    def made_anew(self, plan: AlterPlan | None) -> list[TableVersion]:
+        """Return the rollups whose rows have to be rebuilt with this plan of the base.
 
         Some of their rows become one, or their columns get other types or values.
         """
+        change = None if plan is None else plan.change
         base = self.base if change is None else altered(self.base, change)
+        conversions = [] if plan is None else [s.conversion for s in plan.shadows]
         return [
             table for name, table in self.rollups.items() if self._is_anew(name, base, conversions)
         ]
@@ -229,8 +237,7 @@ class Parted:
         ``plan`` is the plan of the table's own changes.
         """
         found = [] if plan is None else [JobIndex(self.base.name, self.base.id)]
-        conversions = [] if plan is None else [s.conversion for s in plan.shadows]
-        anew = self.made_anew(None if plan is None else plan.change, conversions)
+        anew = self.made_anew(plan)
         for name, table in self.rollups.items():
             if name in self.theirs or table in anew:
                 found.append(JobIndex(self.held[name].name, table.id))
@@ -245,8 +252,7 @@ class Parted:
         # A rollup that was already stale is left to a refresh.
         return is_current(self.base, table) and not is_current(base, after)
 
-    def plan_of(self, name: str) -> AlterPlan:
-        """Return the plan for what a rollup itself is to change."""
+    def _plan_of(self, name: str) -> AlterPlan:
         return plan_alter(self._as_free(self.rollups[name]), self.theirs[name])
 
     def _change_of(self, name: str) -> tuple[AlterTable | None, bool]:
@@ -254,7 +260,7 @@ class Parted:
         table = self.rollups[name]
         if name not in self.theirs:
             return None, False
-        plan = self.plan_of(name)
+        plan = self._plan_of(name)
         if plan.change is None:
             return None, plan.refolds
         given = table.properties

@@ -23,7 +23,6 @@ from shelduck.model.tables.rollup import (
     RollupSpec,
     definition_of,
     rollup_names,
-    rollup_of,
     rollup_table,
     uuid_of_job,
     uuid_of_next,
@@ -36,6 +35,7 @@ from shelduck.rollups.rollup_plan import is_current
 from shelduck.rollups.rollup_tables import (
     create_rollup,
     drop_rollup,
+    is_rollup,
     list_rollups,
     rollup_name,
     rollups_of,
@@ -229,18 +229,10 @@ def _filled(unit: UnitOfWork, base: TableVersion, name: str) -> Iterator[TableVe
     for known in unit.workspace.table_names(base.schema):
         if known.lower().endswith(end):
             found = unit.workspace.table(TableName(base.schema.name, known))
-            if _is_rollup(base, found):
+            if is_rollup(found, base):
                 yield found
 
 
 def _is_left(base: TableVersion, found: TableVersion) -> bool:
     """Return whether a table is a rollup of this base that the base does not list."""
-    rollup = rollup_of(found)
-    if rollup is None or not _is_rollup(base, found):
-        return False
-    return rollup.name not in rollup_names(base)
-
-
-def _is_rollup(base: TableVersion, found: TableVersion) -> bool:
-    rollup = rollup_of(found)
-    return rollup is not None and rollup.base == base.uuid
+    return is_rollup(found, base) and definition_of(found).name not in rollup_names(base)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from shelduck.catalog.commit.settled import is_settled, settled_at
@@ -38,6 +39,7 @@ from shelduck.rollups.rollup_rows import RollupRows, added, followed, made_anew,
 from shelduck.rollups.rollup_tables import (
     create_rollup,
     drop_rollup,
+    is_rollup,
     list_rollups,
     redefined,
     rollups_of,
@@ -209,10 +211,9 @@ def chooser_of(unit: UnitOfWork, rows: TableRows) -> Chooser | None:
     Only rollups that are fresh at the unit's snapshot, from which the rows are too, are considered.
     If a newer Shelduck made them, the table itself answers.
     """
-    try:
+    with suppress(NewerFormat):
         return _chooser(unit, rows.table, rows)
-    except NewerFormat:
-        return None
+    return None
 
 
 def _chooser(unit: UnitOfWork, base: TableVersion, rows: TableRows) -> Chooser | None:
@@ -299,7 +300,7 @@ def _all_rollups(unit: UnitOfWork, base: TableVersion) -> list[TableVersion]:
     start = rollup_table(base.name, "")
     names = [n for n in unit.workspace.table_names(base.schema) if n.startswith(start)]
     tables = [unit.workspace.table(TableName(base.schema.name, name)) for name in names]
-    return [t for t in tables if (r := rollup_of(t)) is not None and r.base == base.uuid]
+    return [table for table in tables if is_rollup(table, base)]
 
 
 def base_of(unit: UnitOfWork, table: TableVersion) -> TableVersion | None:
@@ -309,7 +310,7 @@ def base_of(unit: UnitOfWork, table: TableVersion) -> TableVersion | None:
         return None
     name = table.name.removesuffix(rollup_table("", rollup.name))
     found = unit.workspace.find_table(TableName(table.schema.name, name))
-    return found if found is not None and found.uuid == rollup.base else None
+    return found if found is not None and is_rollup(table, found) else None
 
 
 def refresh(unit: UnitOfWork, base: TableVersion) -> int:
@@ -333,15 +334,6 @@ def refresh(unit: UnitOfWork, base: TableVersion) -> int:
     return count
 
 
-def _refresh_outdated(state: LakeState, name: TableName) -> None:
-    """Update rollups that a change of columns left stale."""
-    view = UnitOfWork(state)
-    base = view.workspace.table(name)
-    if all(is_fresh(view, base, table) for table in rollups_of(view, base)):
-        return
-    refresh_all(state, name)
-
-
 def refresh_by_id(state: LakeState, table: TableVersion) -> None:
     """Update rollups after a commit, whatever the current name of their table is.
 
@@ -350,7 +342,9 @@ def refresh_by_id(state: LakeState, table: TableVersion) -> None:
     """
     try:
         view = UnitOfWork(state)
-        _refresh_outdated(state, TableName.of(table_of_id(view, table)))
+        base = table_of_id(view, table)
+        if not all(is_fresh(view, base, rollup) for rollup in rollups_of(view, base)):
+            refresh_all(state, TableName.of(base))
     except (NotFound, Conflict):
         return
     except Exception as error:  # noqa: BLE001 - whatever it is, the commit has landed

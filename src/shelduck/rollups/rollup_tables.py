@@ -35,9 +35,14 @@ def rollups_of(
             found = (find or unit.workspace.table)(rollup_name(base, name))
         except NotFound:
             continue
-        rollup = rollup_of(found)
-        if rollup is not None and rollup.base == base.uuid:
+        if is_rollup(found, base):
             yield found
+
+
+def is_rollup(found: TableVersion, base: TableVersion) -> bool:
+    """Return whether a table is a rollup of this base, listed or not."""
+    rollup = rollup_of(found)
+    return rollup is not None and rollup.base == base.uuid
 
 
 def rollup_name(base: TableVersion, name: str) -> TableName:
