@@ -84,7 +84,7 @@ def test_the_pages_of_many_files_make_no_object_for_a_file(lake, page, sql, made
     assert made_objects == []
     assert figures(first)["data files"] == f"{LOOKED_UP + 501:,}"
     told = words(second)
-    assert "about 20,000 files (20 MB) would become 7 files" in told
+    assert "about 20,000 files (20.0 MB) would become 7 files" in told
     assert "Of the 10,000 newest files: One value of id is in at most 1 file of 10,000" in told
     each = 2 * LOOKED_UP // 7
     found = rows(second, "Partitions")

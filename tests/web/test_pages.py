@@ -104,10 +104,10 @@ def test_every_page_asks_every_database(lake, page, sql):
         "changed type of a int32 → int64 added s.y int32"
     )
     assert rows(page.tree(f"{path}/moult"), "Layouts")[0][1:] == [
-        *("1", "2", "20 kB", "snapshot 2", "a: int32 instead of int64 lacks s.y")
+        *("1", "2", "20.0 kB", "snapshot 2", "a: int32 instead of int64 lacks s.y")
     ]
     files = page.tree(f"{path}/files")
-    assert rows(files, "Files by size") == [["10 to 100 kB", "1", "2", "20 kB"]]
+    assert rows(files, "Files by size") == [["10 to 100 kB", "1", "2", "20.0 kB"]]
     assert figures(files)["rows in the catalog"] == "1"
     assert "One value of a is in at most 1 file of 1" in words(files)
     query = f"/snapshots?table={page.id_of('t')}&author=Mara&kind=rows+added"
@@ -121,7 +121,7 @@ def test_every_page_asks_every_database(lake, page, sql):
     assert rows(page.tree("/jobs"), "Jobs")[0][:2] == [str(number), "main.t"]
     planned = page.tree("/plan?sql=ALTER+TABLE+t+ALTER+COLUMN+a+TYPE+STRING")
     # The row in the catalog counts as a file without bytes.
-    assert rows(planned, "Steps")[0][3:] == ["2", "2 1 in the catalog", "20 kB"]
+    assert rows(planned, "Steps")[0][3:] == ["2", "2 1 in the catalog", "20.0 kB"]
 
 
 def step_running(lake):
@@ -322,17 +322,17 @@ def test_files_are_counted_by_size_partition_and_overlap(lake, page, sql):
         "rows in the catalog": "0",
     }
     assert rows(found, "Files by size") == [
-        ["below 10 kB", "1", "100", "10 kB"],
-        ["10 to 100 kB", "1", "100", "10 kB"],
+        ["below 10 kB", "1", "100", "10.0 kB"],
+        ["10 to 100 kB", "1", "100", "10.0 kB"],
         ["4 to 16 MB", "1", "100", "5.0 MB"],
     ]
     assert rows(found, "Partitions") == [
         ["place = b", "1", "100", "0%", "5.0 MB"],
-        ["place = a", "2", "200", "50%", "20 kB"],
+        ["place = a", "2", "200", "50%", "20.0 kB"],
     ]
     text = words(found)
     assert "One value of id is in at most 2 files of 3; on average in 1.3." in text
-    assert "1 file (10 kB) would be written again without them" in text
+    assert "1 file (10.0 kB) would be written again without them" in text
     [spans] = of_class(found, "spans")
     assert [(s.get("x"), s.get("width")) for s in spans.iter("rect")] == [
         ("0.0%", "50.0%"),

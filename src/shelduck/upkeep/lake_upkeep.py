@@ -62,13 +62,8 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
 
         Returns the result for each table that had small files.
         """
-        refuse_in_transaction(self._unit, "compact()")
-        with Turns() as turns:
-            return self._rewritten(
-                turns,
-                self.tables(),
-                lambda table: table.compact(target_file_size=target_file_size, dry_run=dry_run),
-            )
+        rewrite = partial(Table.compact, target_file_size=target_file_size, dry_run=dry_run)
+        return self._all_rewritten("compact()", rewrite)
 
     def rewrite_deletes(
         self, delete_threshold: float | None = None, *, dry_run: bool = False
@@ -82,13 +77,8 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
 
         Returns the result for each table that had such files.
         """
-        refuse_in_transaction(self._unit, "rewrite_deletes()")
-        with Turns() as turns:
-            return self._rewritten(
-                turns,
-                self.tables(),
-                lambda table: table.rewrite_deletes(delete_threshold, dry_run=dry_run),
-            )
+        rewrite = partial(Table.rewrite_deletes, delete_threshold=delete_threshold, dry_run=dry_run)
+        return self._all_rewritten("rewrite_deletes()", rewrite)
 
     def expire_snapshots(
         self,
@@ -264,6 +254,11 @@ class LakeUpkeep(CatalogVerbs, in_parts=True):
     def _flushed(self, turns: Turns, names: Collection[TableName]) -> dict[TableName, Result]:
         done = turns.each(names, lambda name: (name, Table(self._state, name).flush_inlined_data()))
         return {name: one for name, one in done if isinstance(one, Committed) or _note(one)}
+
+    def _all_rewritten(self, what: str, rewrite: Callable[[Table], Compacted]) -> list[Compacted]:
+        refuse_in_transaction(self._unit, what)
+        with Turns() as turns:
+            return self._rewritten(turns, self.tables(), rewrite)
 
     def _rewritten(
         self, turns: Turns, names: Collection[TableName], rewrite: Callable[[Table], Compacted]

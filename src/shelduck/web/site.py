@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from rich.filesize import decimal
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -37,7 +38,6 @@ ASSETS = HERE / "assets"
 _KEPT = 500
 _ENOUGH = 5.0
 """Seconds after which what was seen says more than the time since the job was made."""
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 _STEPS = ((60, "second"), (60, "minute"), (24, "hour"), (30, "day"), (12, "month"), (0, "year"))
 _LEAST = 2.0
 """The height of a bar that is not zero, in percent, so that it can be seen."""
@@ -181,13 +181,8 @@ def plural(count: int, noun: str, more: str = "") -> str:
 
 
 def size(count: float) -> str:
-    """Return bytes in the unit that suits them, with a decimal below ten: ``1.4 MB``."""
-    at = 0
-    while count >= 999.5 and at < len(_UNITS) - 1:
-        count, at = count / 1000, at + 1
-    if at == 0:
-        return f"{count:.0f} {'byte' if count == 1 else _UNITS[0]}"
-    return f"{count:.1f} {_UNITS[at]}" if count < 9.95 else f"{count:.0f} {_UNITS[at]}"
+    """Return bytes in the unit that suits them: ``1.4 MB``."""
+    return decimal(round(count))
 
 
 def share(part: float, whole: float) -> str:
