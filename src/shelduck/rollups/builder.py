@@ -49,22 +49,9 @@ _RUNNING = frozenset({JobState.RUNNING})
 
 
 def roll_up(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed:
-    """Build the rollups of a job, and publish them all at once; raises what `build_rollups` does.
-
-    If they replace the rows of their base, that is published too.
-    """
-    done = build_rollups(state, job, table, worker)
-    if done is not None:
-        return done
-    done = exchange(state, job, table, worker)
-    refresh_by_id(state, table)
-    return done
-
-
-def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) -> Committed | None:
     """Fill the rollups of a job, each in its own commit, and list them all in another.
 
-    Returns None if the job then continues with `exchange`.
+    If they replace the rows of their base, `exchange` follows.
 
     Raises Conflict if the job was cancelled or taken over, or the table's shape has changed; what
     is filled stays filled.
@@ -81,12 +68,12 @@ def build_rollups(state: LakeState, job: Job, table: TableVersion, worker: str) 
         list_rollups(unit, base, tuple(dict.fromkeys(names)))
         state_after = JobState.RUNNING if job.work.refolds else JobState.FINISHED
         unit.job = JobStep(job.id, _RUNNING, state_after, worker=worker)
-        snapshot = unit.commit().snapshot
+        done = Committed(unit.commit().snapshot)
     if job.work.refolds:
-        return None
+        done = exchange(state, job, table, worker)
     # Catch up now with what others wrote since, rather than at the next write.
     refresh_by_id(state, base)
-    return Committed(snapshot)
+    return done
 
 
 def refolding(table: TableVersion, changes: Sequence[TableChange]) -> RollupSpec:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.intervals import whole_number
-from shelduck.text.tokens.lexer import Token, TokenKind, edited, listed_parts, tokenize
+from shelduck.text.tokens.lexer import Token, TokenKind, closing, edited, listed_parts, tokenize
 from shelduck.text.tokens.parts import Query
 
 _TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
@@ -78,23 +78,13 @@ def without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
 
 def _cells(text: str) -> list[tuple[int, Token]]:
     """Return the cells of one token in VALUES, each with its place; none of another source."""
-    cells: list[tuple[int, Token]] = []
     tokens = tokenize(text)
-    if tokens[0].key != "VALUES":
-        return cells
-    depth = 0
-    position = 0
-    for n, token in enumerate(tokens):
-        if token.key in ("(", "[", "{"):
-            depth += 1
-            position = 0 if depth == 1 else position
-        elif token.key in (")", "]", "}"):
-            depth -= 1
-        elif token.key == "," and depth == 1:
-            position += 1
-        elif depth == 1 and tokens[n - 1].key in ("(", ",") and tokens[n + 1].key in (")", ","):
-            cells.append((position, token))
-    return cells
+    found: list[tuple[int, Token]] = []
+    for row in listed_parts(tokens[1:-1]) if tokens[0].key == "VALUES" else ():
+        end = closing(row, 0) if row and row[0].key == "(" else None
+        cells = [] if end is None else listed_parts(row[1:end])
+        found += [(n, cell[0]) for n, cell in enumerate(cells) if len(cell) == 1]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
