@@ -98,20 +98,18 @@ class _Adoption:
     table: TableVersion
     rules: AdoptRules
     problems: list[str] = field(default_factory=list)
-    _matched: dict[tuple[int, tuple[str, ...]], tuple[Adopted, Mapping[str, int], Layout]] = field(
-        default_factory=dict
-    )
+    _matched: dict[tuple[Layout, tuple[str, ...]], Adopted] = field(default_factory=dict)
 
     def adopt(self, file: ForeignFile) -> NewDataFile | None:
         values = self._path_values(file.path)
-        adopted, places = self._match(file, tuple(values))
+        adopted = self._match(file.layout, tuple(values))
         texts = self._texts(file.path, values, adopted)
         self.problems += [f"{file.path}: {p}" for p in adopted.problems]
         metadata = file.footer.metadata
         if adopted.problems or texts is None or metadata.num_rows == 0:
             return None
         rows = metadata.num_rows
-        stats = foreign_stats(metadata, adopted.leaves, places)
+        stats = foreign_stats(metadata, adopted.leaves, column_places(metadata))
         self._check_null(file.path, stats, adopted, texts)
         absent = [ColumnStats(f.id, 0, 0, rows) for f in adopted.missing if self._reads_null(f)]
         of_path = [constant_stats(f, text, rows) for f, text in texts]
@@ -136,20 +134,17 @@ class _Adoption:
             self.problems.append(f"{path}: no parent directory has a name such as column=value")
         return found
 
-    def _match(self, file: ForeignFile, keys: tuple[str, ...]) -> tuple[Adopted, Mapping[str, int]]:
-        known = self._matched.get((id(file.layout), keys))
+    def _match(self, layout: Layout, keys: tuple[str, ...]) -> Adopted:
+        known = self._matched.get((layout, keys))
         if known is None:
-            adopted = match_file(
-                file.layout,
+            known = self._matched[layout, keys] = match_file(
+                layout,
                 self.table.columns,
                 keys,
                 allow_missing=self.rules.allow_missing,
                 ignore_extra=self.rules.ignore_extra_columns,
             )
-            # The layout is kept so that its id stays unique.
-            known = adopted, column_places(file.footer.metadata), file.layout
-            self._matched[id(file.layout), keys] = known
-        return known[0], known[1]
+        return known
 
     def _texts(
         self, path: str, values: Mapping[str, str | None], adopted: Adopted

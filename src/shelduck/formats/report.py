@@ -120,12 +120,8 @@ def listed(numbers: Sequence[int]) -> str:
 
 def raise_problems(told: str, problems: Sequence[str]) -> None:
     """Raise InvalidRequest with a list of all problems, if there are any."""
-    if not problems:
-        return
-    shown = "\n".join(f"  {p}" for p in problems[:_MOST_LINES])
-    more = len(problems) - _MOST_LINES
-    rest = f"\n  … and {more} more" if more > 0 else ""
-    raise InvalidRequest(f"{told}\n{shown}{rest}")
+    if problems:
+        raise InvalidRequest("\n".join([told, *_listed(problems)]))
 
 
 def column_of(path: Path) -> str:
@@ -300,7 +296,7 @@ def rewrites_of(
     return found
 
 
-def _listed(entries: tuple[Loss, ...] | tuple[FileRewrite, ...]) -> list[str]:
+def _listed(entries: Sequence[object]) -> list[str]:
     lines = [f"  - {entry}" for entry in entries[:_MOST_LINES]]
     left = len(entries) - _MOST_LINES
     return [*lines, f"  - and {left} more"] if left > 0 else lines

@@ -81,8 +81,8 @@ def test_a_type_that_is_not_a_widening_of_the_file(lake, delta):
     with pytest.raises(shelduck.InvalidRequest) as raised:
         lake.import_delta(delta.path, "t")
     assert str(raised.value).splitlines()[1:] == [
-        f"  {delta.path}/2.parquet: column 'a' is int64 in the table but varchar in the file",
-        f"  {delta.path}/3.parquet: column 'a' is int64 in the table but float64 in the file",
+        f"  - {delta.path}/2.parquet: column 'a' is int64 in the table but varchar in the file",
+        f"  - {delta.path}/3.parquet: column 'a' is int64 in the table but float64 in the file",
     ]
 
 

@@ -76,10 +76,10 @@ def test_all_that_does_not_fit_is_told_at_once_and_nothing_is_added(copied, base
     assert told.splitlines() == [
         "cannot add 4 file(s) to main.t, nothing was added:",
         (
-            f"  {place}/3.parquet: column 'c' is in the file but not in the table"
+            f"  - {place}/3.parquet: column 'c' is in the file but not in the table"
             " (ignore_extra_columns=True leaves it out)"
         ),
-        f"  {place}/4.parquet: column 'a' is int32 in the table but varchar in the file",
+        f"  - {place}/4.parquet: column 'a' is int32 in the table but varchar in the file",
     ]
 
 

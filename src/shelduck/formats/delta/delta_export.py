@@ -122,8 +122,9 @@ class _DeltaExport:
         """Return the actions of the next version, none if nothing is new."""
         vectors = self._vectors()
         files = {
-            _plain(f.path): (f, Added(_plain(f.path), f.file_size_bytes, {}, vectors.get(f.id)))
+            path: (f, Added(path, f.file_size_bytes, {}, vectors.get(f.id)))
             for f in self.found.rows.files
+            for path in [local_path(f.path) or f.path]
         }
         known = self.before.files if self.before is not None else {}
         gone = [a for path, a in known.items() if path not in files or files[path][1] != a]
@@ -172,11 +173,6 @@ class _DeltaExport:
             positions.run_optimize()
             found[number] = inline_vector(positions)
         return found
-
-
-def _plain(path: str) -> str:
-    plain = local_path(path)
-    return path if plain is None else plain
 
 
 def metadata_of(found: DeltaSurvey, before: Metadata | None, *, has_vectors: bool) -> Metadata:

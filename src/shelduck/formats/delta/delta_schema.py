@@ -274,18 +274,14 @@ def _shown(text: str, leaf: Leaf, *stored: tuple[str, str], loss: str = "") -> D
 # Files hold these as Spark wrote them or, for the small unsigned ones, as DuckDB wrote them. The
 # values are the same for every reader that respects the type of the file.
 _OTHERS: dict[str, DeltaType] = {
-    "uint8": _shown(
-        "short", Primitive("int16"), *(("int16", ""), ("uint8", "")), loss=_WHOLE.format("short")
-    ),
-    "uint16": _shown(
-        "integer",
-        Primitive("int32"),
-        *(("int32", ""), ("uint16", "")),
-        loss=_WHOLE.format("integer"),
-    ),
-    "uint32": _shown(
-        "long", Primitive("int64"), *(("int64", ""), ("uint32", "")), loss=_WHOLE.format("long")
-    ),
+    **{
+        name: _shown(word, Primitive(held), *((held, ""), (name, "")), loss=_WHOLE.format(word))
+        for name, held, word in (
+            ("uint8", "int16", "short"),
+            ("uint16", "int32", "integer"),
+            ("uint32", "int64", "long"),
+        )
+    },
     "uint64": _shown(
         "decimal(20,0)", Decimal(20, 0), ("decimal(20,0)", ""), loss=_WHOLE.format("decimal(20,0)")
     ),

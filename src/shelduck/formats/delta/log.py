@@ -172,8 +172,7 @@ def absolute(root: str, path: str) -> str:
     """Return the absolute path of a file from its URI in the log, which may be relative."""
     plain = unquote(path)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", plain):
-        local = local_path(plain)
-        return plain if local is None else local
+        return local_path(plain) or plain
     return plain if plain.startswith("/") else f"{root}/{plain}"
 
 

@@ -18,7 +18,6 @@ from shelduck.formats.iceberg.iceberg_types import (
     ShownType,
     choose,
     initial_default,
-    shown_as,
     shown_columns,
     write_default,
 )
@@ -85,7 +84,7 @@ def survey_for_iceberg(rows: TableRows, format_version: int | None = None) -> Ic
             " the lowest one that shows the whole table"
         )
     table, columns = rows.table, rows.table.columns.fields
-    every = {leaf.id: _any_type(leaf) for leaf in table.columns.leaves()}
+    every = {leaf.id: choose(leaf.leaf, (), LAST_VERSION) for leaf in table.columns.leaves()}
     fields = shown_columns(columns, every).fields
     paths = {f.id: column_of(path) for path, f in with_paths(columns)}
     found = _Findings(
@@ -154,11 +153,6 @@ class _Findings:
             else:
                 merged |= one.names
         return merged, clashes
-
-
-def _any_type(leaf: Field) -> ShownType | None:
-    known = shown_as(leaf.leaf)
-    return known[-1] if known else None
 
 
 def _needs_last(found: _Findings, types: Mapping[FieldId, ShownType | None]) -> bool:

@@ -89,20 +89,14 @@ _TIMESTAMP = ShownType("timestamp", _among("timestamp"))
 _TEXT = _among("varchar", "json")
 
 _SHOWN: dict[str, tuple[ShownType, ...]] = {
-    "boolean": (ShownType("boolean", _among("boolean")),),
+    **{name: (ShownType(name, _among(name)),) for name in ("boolean", "date", "timestamptz")},
     **dict.fromkeys(("int8", "int16", "int32", "uint8", "uint16"), (_INT,)),
-    "int64": (_LONG,),
-    "uint32": (_LONG,),
+    **dict.fromkeys(("int64", "uint32"), (_LONG,)),
     "uint64": (_decimal(20, 0, "integers are shown as decimal(20, 0)"),),
-    "int128": (_decimal(38, 0, _HUGE),),
-    "uint128": (_decimal(38, 0, _HUGE),),
+    **dict.fromkeys(("int128", "uint128"), (_decimal(38, 0, _HUGE),)),
     "float32": (ShownType("float", _among("float32")),),
     "float64": (ShownType("double", _among("float32", "float64")),),
-    "date": (ShownType("date", _among("date")),),
-    "timestamp": (_TIMESTAMP,),
-    "timestamp_s": (_TIMESTAMP,),
-    "timestamp_ms": (_TIMESTAMP,),
-    "timestamptz": (ShownType("timestamptz", _among("timestamptz")),),
+    **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms"), (_TIMESTAMP,)),
     "timestamp_ns": (ShownType("timestamp_ns", _among("timestamp_ns"), LAST_VERSION),),
     "time": (
         ShownType("time", _among("time")),
