@@ -11,7 +11,7 @@ from shelduck.catalog.running.identity_numbers import reserve_numbers
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.jobs import rollup_statement as rollups
 from shelduck.jobs import statement as jobs
-from shelduck.jobs.jobs import job_properties, outcome
+from shelduck.jobs.jobs import SchemaChangeJob, job_properties
 from shelduck.jobs.rollup_statement import begins_rollup_change, mixed_changes
 from shelduck.lake.lookup import view_named
 from shelduck.lake.operation import Form, Operation, Runner, phrases
@@ -242,7 +242,7 @@ def alter_table(runner: Runner, statement: AlterTableStatement) -> Result:
         if not is_for_view or runner.view().workspace.view(name) is None:
             raise
         return comment_columns(runner, name, comments)
-    return outcome(done)
+    return Unchanged(done.look().base) if isinstance(done, SchemaChangeJob) else done
 
 
 def comment_columns(
@@ -334,7 +334,8 @@ def replace_columns(runner: Runner, statement: ReplaceColumns) -> Result:
         changes.append(OrderColumns(tuple(c.name for c in statement.columns)))
     if not changes:
         return Unchanged(table.snapshot.id)
-    return outcome(runner.verbs(ShapeVerbs, statement.name).alter(*changes))
+    done = runner.verbs(ShapeVerbs, statement.name).alter(*changes)
+    return Unchanged(done.look().base) if isinstance(done, SchemaChangeJob) else done
 
 
 def alter_partition_fields(runner: Runner, statement: AlterPartitionFields) -> Result:
@@ -355,7 +356,9 @@ def alter_partition_fields(runner: Runner, statement: AlterPartitionFields) -> R
     kept = [key for key in known if key not in gone]
     keys = (*kept[:at], *(key for key in statement.added if key not in kept), *kept[at:])
     change = SetPartitioning(keys) if keys else ResetPartitioning()
-    return outcome(runner.verbs(ShapeVerbs, statement.name).alter(change))
+    done = runner.verbs(ShapeVerbs, statement.name).alter(change)
+    assert not isinstance(done, SchemaChangeJob)
+    return done
 
 
 def sync_identity(runner: Runner, statement: SyncIdentity) -> Result:

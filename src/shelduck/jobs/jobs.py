@@ -19,7 +19,7 @@ from shelduck.jobs.worker import JobWorker
 from shelduck.lake.done import require_files
 from shelduck.lake.evolution.alter_plan import AlterPlan
 from shelduck.lake.lookup import TellsOfSpark
-from shelduck.lake.results import Committed, Result, TableName, Unchanged
+from shelduck.lake.results import Committed, TableName
 from shelduck.lake.state import LakeState, Turns, is_gone, new_identity
 from shelduck.lake.unit import UnitOfWork
 from shelduck.metrics import JOB_DURATION, timed
@@ -176,14 +176,6 @@ class SchemaChangeJob(TellsOfSpark, in_parts=True):
         catalog_jobs.cancel_job(self._state.store, self.id, message)
         if work.rollups:
             drop_unlisted(self._state, job)
-
-
-def outcome(done: Result | SchemaChangeJob) -> Result:
-    """Return what a statement tells: of a job that a worker runs, that nothing has changed yet."""
-    if not isinstance(done, SchemaChangeJob):
-        return done
-    job = done.look()
-    return Unchanged(job.base, note=job.message)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from shelduck.catalog.running.job_rows import LightChange, jobs, light_changes, 
 from shelduck.engine.bridge import engine_for
 from shelduck.engine.session import DataFrame, answer
 from shelduck.errors import InvalidRequest
-from shelduck.jobs.jobs import SchemaChangeJob, alter_job, job_properties, outcome, submit_undo
+from shelduck.jobs.jobs import SchemaChangeJob, alter_job, job_properties, submit_undo
 from shelduck.jobs.undo import WayBack
 from shelduck.jobs.widening import WideningVerbs
 from shelduck.lake.operation import Operation, Runner
@@ -220,7 +220,11 @@ def undo_job(runner: Runner, statement: UndoJob) -> Result:
     refuse_in_transaction(runner.unit, "UNDO JOB")
     timeout, waits = job_properties(statement.properties)
     wanted = WayBack(statement.using, statement.on_error_null)
-    return outcome(submit_undo(runner.state, statement.job, wanted, timeout, wait=waits, of=name))
+    done = submit_undo(runner.state, statement.job, wanted, timeout, wait=waits, of=name)
+    if not isinstance(done, SchemaChangeJob):
+        return done
+    job = done.look()
+    return Unchanged(job.base, note=job.message)
 
 
 def drop_feature(runner: Runner, statement: DropFeature) -> Result:
