@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from shelduck.formats.delta.delta_columns import first_columns, next_columns
+from shelduck.formats.delta.delta_columns import NO_COLUMNS, next_columns
 from shelduck.formats.delta.import_plan import notes_of_columns
 from shelduck.formats.delta.log import Metadata
 from shelduck.model.tables.computed import Identity, computed_of
@@ -49,10 +49,11 @@ A, B = ("a", "integer"), ("b", "integer")
 
 
 def test_a_version_has_rules_over_its_columns():
-    made = first_columns(
+    made = next_columns(
+        NO_COLUMNS,
         version(
             A, ("g", "integer", generated("a * 2")), ("id", "long", numbers(step=-5)), c="a > 0"
-        )
+        ),
     )
 
     # NULL breaks a condition in Delta only.
@@ -63,8 +64,8 @@ def test_a_version_has_rules_over_its_columns():
 
 
 def test_what_differs_between_two_versions_is_carried_and_nothing_else():
-    first = first_columns(version(A, B, c="a > 0", d="b > 0"), "Europe/Berlin")
-    own = first_columns(version(A, B, c="a > 0", mine="a < b")).properties
+    first = next_columns(NO_COLUMNS, version(A, B, c="a > 0", d="b > 0"), "Europe/Berlin")
+    own = next_columns(NO_COLUMNS, version(A, B, c="a > 0", mine="a < b")).properties
     # Somebody dropped d here, and added a constraint.
     changed = replace(first, properties=own)
     second = next_columns(changed, version(A, B, c="a > 5", d="b > 0", e="b < 9"), "UTC")
@@ -80,8 +81,8 @@ def test_what_differs_between_two_versions_is_carried_and_nothing_else():
 
 
 def test_a_constraint_of_the_same_name_that_is_of_somebody_else_stays():
-    first = first_columns(version(A))
-    mine = replace(first, properties=first_columns(version(A, c="a < 7")).properties)
+    first = next_columns(NO_COLUMNS, version(A))
+    mine = replace(first, properties=next_columns(NO_COLUMNS, version(A, c="a < 7")).properties)
     after = next_columns(mine, version(A, C="a > 0"))
 
     assert checks(after) == {"c": "(a < 7) IS TRUE"}
@@ -90,7 +91,7 @@ def test_a_constraint_of_the_same_name_that_is_of_somebody_else_stays():
 
 
 def test_the_same_text_over_another_column_is_another_rule():
-    first = first_columns(version(A, ("g", "integer", generated("a + 1")), c="a > 0"))
+    first = next_columns(NO_COLUMNS, version(A, ("g", "integer", generated("a + 1")), c="a > 0"))
     text = next_columns(first, version(("a", "string"), ("g", "integer"), c="a > 0"))
 
     assert computed(text) == {}
@@ -109,7 +110,7 @@ def test_the_same_text_over_another_column_is_another_rule():
     ],
 )
 def test_what_no_column_here_can_compute_is_told(told, wanted):
-    made = first_columns(version(A, ("g", "integer", told)))
+    made = next_columns(NO_COLUMNS, version(A, ("g", "integer", told)))
 
     assert computed(made) == {}
     [note] = notes_of_columns([made])
@@ -126,7 +127,7 @@ def test_what_no_column_here_can_compute_is_told(told, wanted):
     ],
 )
 def test_conditions_that_are_not_enforced_are_told(text, wanted):
-    made = first_columns(version(A, ("id", "long", numbers()), c=text))
+    made = next_columns(NO_COLUMNS, version(A, ("id", "long", numbers()), c=text))
 
     assert checks(made) == {}
     [note] = notes_of_columns([made])
@@ -135,7 +136,7 @@ def test_conditions_that_are_not_enforced_are_told(text, wanted):
 
 
 def test_numbers_with_null_among_them_are_plain():
-    made = first_columns(version(A, ("id", "long", numbers())), has_nulls=True)
+    made = next_columns(NO_COLUMNS, version(A, ("id", "long", numbers())), has_nulls=True)
 
     assert computed(made) == {}
     assert made.schema.find(("id",)).nullable
@@ -146,8 +147,8 @@ def test_numbers_with_null_among_them_are_plain():
 
 def test_a_value_that_asks_for_the_time_zone_is_told():
     day = ("d", "date", generated("CAST(t AS DATE)"))
-    made = first_columns(
-        version(("t", "timestamp"), day, c="t < now() is not false"), "Europe/Berlin"
+    made = next_columns(
+        NO_COLUMNS, version(("t", "timestamp"), day, c="t < now() is not false"), "Europe/Berlin"
     )
 
     assert notes_of_columns([made]) == [

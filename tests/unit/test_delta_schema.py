@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from shelduck.errors import CorruptLake, Unsupported
-from shelduck.formats.delta.delta_columns import first_columns, next_columns
+from shelduck.formats.delta.delta_columns import NO_COLUMNS, next_columns
 from shelduck.formats.delta.delta_schema import delta_schema, told_changes, words_of
 from shelduck.formats.delta.import_plan import notes_of_columns, notes_of_settings
 from shelduck.formats.delta.log import (
@@ -51,7 +51,7 @@ def ids(columns):
 def test_ids_are_given_in_the_order_of_the_tree():
     inner = {"type": "struct", "fields": [{"name": "x", "type": "long", "nullable": True}]}
     listed = {"type": "array", "elementType": inner, "containsNull": True}
-    found = first_columns(version(("l", listed), ("a", "string")))
+    found = next_columns(NO_COLUMNS, version(("l", listed), ("a", "string")))
 
     assert [(f.id, f.name) for f in found.schema.walk()] == [
         (1, "l"),
@@ -63,7 +63,7 @@ def test_ids_are_given_in_the_order_of_the_tree():
 
 
 def test_a_renamed_column_keeps_its_id_and_a_new_one_of_its_name_gets_another():
-    before = first_columns(version(("a", "long", 1), ("b", "long", 2), mode="name"))
+    before = next_columns(NO_COLUMNS, version(("a", "long", 1), ("b", "long", 2), mode="name"))
     after = next_columns(
         before, version(("c", "long", 1, "a"), ("a", "long", 3, "col-3"), mode="name")
     )
@@ -72,7 +72,7 @@ def test_a_renamed_column_keeps_its_id_and_a_new_one_of_its_name_gets_another():
 
 
 def test_columns_that_get_mapped_later_stay_what_they_are():
-    before = first_columns(version(("a", "long"), ("b", "long")))
+    before = next_columns(NO_COLUMNS, version(("a", "long"), ("b", "long")))
     mapped = next_columns(before, version(("a", "long", 1), ("b", "long", 2), mode="name"))
     renamed = next_columns(
         mapped, version(("b", "long", 1, "a"), ("a", "long", 2, "b"), mode="name")
@@ -100,7 +100,7 @@ def test_columns_that_get_mapped_later_stay_what_they_are():
 def test_a_column_is_the_same_where_its_old_values_are_values_of_the_new_type(
     old, new, stays, bounds_hold
 ):
-    before = first_columns(version(("a", old)))
+    before = next_columns(NO_COLUMNS, version(("a", old)))
     after = next_columns(before, version(("a", new)))
 
     assert (ids(after) == ids(before)) is stays
@@ -108,7 +108,7 @@ def test_a_column_is_the_same_where_its_old_values_are_values_of_the_new_type(
 
 
 def test_orders_grow_along_the_columns_that_were_moved():
-    before = first_columns(version(("a", "long"), ("b", "long"), ("c", "long")))
+    before = next_columns(NO_COLUMNS, version(("a", "long"), ("b", "long"), ("c", "long")))
     after = next_columns(before, version(("c", "long"), ("new", "long"), ("a", "long")))
 
     orders = [f.order for f in after.schema]
@@ -124,7 +124,7 @@ def test_what_has_no_place_here_is_told():
         "metadata": {"somebody.else": 1, "CURRENT_DEFAULT": "f(7)", "comment": "key"},
     }
     schema = json.dumps({"type": "struct", "fields": [field]})
-    found = first_columns(Metadata("id", schema, (), {}, "the table"))
+    found = next_columns(NO_COLUMNS, Metadata("id", schema, (), {}, "the table"))
 
     assert notes_of_columns([found]) == [
         "column 'a': its default 'f(7)' was not carried over",
@@ -257,7 +257,7 @@ def test_a_mapped_column_without_its_mapping_is_refused(missing):
     ],
 )
 def test_what_a_column_loses_is_told(kind, told, notes):
-    found = notes_of_columns([first_columns(read(field(kind, **told)))])
+    found = notes_of_columns([next_columns(NO_COLUMNS, read(field(kind, **told)))])
 
     assert len(found) == len(notes)
     for note, wanted in zip(found, notes, strict=True):
@@ -276,7 +276,7 @@ def test_what_a_column_loses_is_told(kind, told, notes):
     ],
 )
 def test_defaults_and_lengths_come_along(kind, told, default, shown):
-    made = first_columns(read(field(kind, **told)))
+    made = next_columns(NO_COLUMNS, read(field(kind, **told)))
     [found] = made.schema
     # Rows that exist have their values: only new rows get the default.
     assert (found.default, found.initial_default, type_text(found.type)) == (default, None, shown)
@@ -288,7 +288,7 @@ def test_parts_of_columns_that_lose_something_are_told_by_their_path():
     texts = {"type": "array", "elementType": "string collate UNICODE", "containsNull": False}
     inside = {"type": "struct", "fields": [{**field(texts), "name": "l", "nullable": False}]}
 
-    assert notes_of_columns([first_columns(read(field(inside)))]) == [
+    assert notes_of_columns([next_columns(NO_COLUMNS, read(field(inside)))]) == [
         "column 'a.l': NOT NULL inside a nested column was not carried over",
         "column 'a.l.element': NOT NULL inside a nested column was not carried over",
         (

@@ -61,13 +61,8 @@ class Columns:
         )
 
 
-def first_columns(metadata: Metadata, zone: str = "", *, has_nulls: bool = False) -> Columns:
-    """Return the columns of the version with which an import begins.
-
-    Its rules get a time ``zone``; ``has_nulls`` as for `delta_rules`.
-    """
-    build = _Build((), {}, 1).columns(metadata, {})
-    return _with_rules(build, metadata, DeltaRules(), zone, has_nulls=has_nulls)
+NO_COLUMNS = Columns(Schema(()), DeltaSchema((), "none", ()), {}, {}, (), 1)
+"""What is there before the version with which an import begins."""
 
 
 def next_columns(
@@ -76,19 +71,13 @@ def next_columns(
     """Return the columns of a version after another.
 
     A column is the previous column with its mapping id or, if columns are not mapped, with its
-    name. If the previous values are not valid in its new type, it is another column.
+    name. If the previous values are not valid in its new type, it is another column. Its rules get
+    a time ``zone``; ``has_nulls`` as for `delta_rules`.
     """
     build = _Build(before.schema.fields, before.origin, before.next_id)
     made = build.columns(metadata, before.properties)
-    return _with_rules(made, metadata, before.rules, zone, has_nulls=has_nulls)
-
-
-def _with_rules(
-    made: Columns, metadata: Metadata, before: DeltaRules, zone: str, *, has_nulls: bool
-) -> Columns:
-    """Return columns with the rules of their version, after those ``before``."""
     rules = delta_rules(metadata, made.schema, made.origin, zone, has_nulls=has_nulls)
-    properties, columns = carried(made.properties, before, rules), made.schema
+    properties, columns = carried(made.properties, before.rules, rules), made.schema
     numbers = computed_of(properties, "the Delta table").identity
     field = None if numbers is None else columns.by_id(numbers.column)
     if field is not None:
@@ -98,7 +87,7 @@ def _with_rules(
 
 def known_columns(table: TableVersion, metadata: Metadata, zone: str = "") -> Columns | None:
     """Return the columns of a version that a table has now, None if it has others."""
-    fresh = first_columns(metadata)
+    fresh = next_columns(NO_COLUMNS, metadata)
     pairs = list(zip(fresh.schema.walk(), table.columns.walk(), strict=False))
     same = len(pairs) == sum(1 for _ in table.columns.walk()) == len(fresh.origin)
     if not same or any(not _is_same(new, old) for new, old in pairs):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.formats.delta.delta_columns import Columns, first_columns, known_columns, next_columns
+from shelduck.formats.delta.delta_columns import NO_COLUMNS, Columns, known_columns, next_columns
 from shelduck.formats.delta.delta_files import DeltaFiles, Fit, same_where_known
 from shelduck.formats.delta.log import Added, DeltaCommit, DeltaLog, Protocol, State
 from shelduck.formats.delta.vectors import bitmap, read_vector
@@ -157,12 +157,9 @@ class Planner:
 
     def _step(self, commit: DeltaCommit, state: State) -> ImportStep:
         before, is_start = self._columns, commit.version == self.start
-        columns, how = before, self.has_nulls
-        if before is None:
-            columns = first_columns(state.metadata, self.zone, has_nulls=how)
-        elif is_start or commit.metadata is not None:
-            columns = next_columns(before, state.metadata, self.zone, has_nulls=how)
-        assert columns is not None
+        columns, known = before, before or NO_COLUMNS
+        if columns is None or is_start or commit.metadata is not None:
+            columns = next_columns(known, state.metadata, self.zone, has_nulls=self.has_nulls)
         self._columns = columns
         if columns is not before:
             self.seen.append(columns)
