@@ -14,7 +14,7 @@ import time
 import uuid
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -52,7 +52,7 @@ from shelduck.formats.iceberg.manifests import (
     write_manifests,
 )
 from shelduck.formats.report import Exported
-from shelduck.model.files.data_file import ColumnStats, DataFile
+from shelduck.model.files.data_file import ColumnStats, DataFile, PhysicalField
 from shelduck.model.files.place import place_below
 from shelduck.model.tables.schema import Field, FieldId, Kind
 from shelduck.write.deletes.position_files import (
@@ -315,47 +315,43 @@ def described(
     """
     files = found.rows.files
     leaves = dict(_counted_leaves(found.shown.fields))
-    describe = _Described(found, schema, leaves)
     for start in range(0, len(files), _FILES_AT_ONCE):
         part = files[start : start + _FILES_AT_ONCE]
         stats = file_bounds(connection, found.table, leaves, [f.id for f in part])
         for file in part:
-            yield file, describe(file, stats)
+            told = [
+                (*leaves[number], stored, known)
+                for number, stored in found.stored[file.id].items()
+                if (known := stats.get(number, {}).get(file.id)) is not None
+            ]
+            yield file, _file_row(file) | _columns(file, told, schema)
 
 
-class _Described:
-    def __init__(
-        self, found: IcebergSurvey, schema: Schema, leaves: Mapping[FieldId, tuple[Field, bool]]
-    ) -> None:
-        self._found = found
-        self._leaves = leaves
-        self._types = {i: cast("PrimitiveType", schema.find_type(i)) for i in leaves}
+def _file_row(file: DataFile) -> dict[str, Any]:
+    return {
+        "content": DataFileContent.DATA,
+        "file_path": named(file.path),
+        "file_format": FileFormat.PARQUET,
+        "record_count": file.record_count,
+        "file_size_in_bytes": file.file_size_bytes,
+        "first_row_id": file.row_id_start,
+    }
 
-    def __call__(
-        self, file: DataFile, stats: Mapping[int, Mapping[int, ColumnStats]]
-    ) -> dict[str, Any]:
-        made: dict[str, Any] = {
-            "content": DataFileContent.DATA,
-            "file_path": named(file.path),
-            "file_format": FileFormat.PARQUET,
-            "record_count": file.record_count,
-            "file_size_in_bytes": file.file_size_bytes,
-            "first_row_id": file.row_id_start,
-        }
-        columns: dict[str, dict[int, Any]] = defaultdict(dict)
-        for field_id, stored in self._found.stored[file.id].items():
-            known = stats.get(field_id, {}).get(file.id)
-            if field_id not in self._leaves or known is None:
-                continue
-            field, is_top = self._leaves[field_id]
-            columns["column_sizes"][field_id] = known.column_size_bytes
-            if is_top and str(stored.shape) not in _UNCOUNTED:
-                _count(columns, field_id, known, file)
-            bounds = certain_bounds(field, stored, known)
-            if bounds is not None:
-                for name, value in zip(("lower_bounds", "upper_bounds"), bounds, strict=True):
-                    columns[name][field_id] = to_bytes(self._types[field_id], value)
-        return made | columns
+
+def _columns(
+    file: DataFile, told: Iterable[tuple[Field, bool, PhysicalField, ColumnStats]], schema: Schema
+) -> dict[str, Any]:
+    columns: dict[str, dict[int, Any]] = defaultdict(dict)
+    for field, is_top, stored, known in told:
+        columns["column_sizes"][field.id] = known.column_size_bytes
+        if is_top and str(stored.shape) not in _UNCOUNTED:
+            _count(columns, field.id, known, file)
+        bounds = certain_bounds(field, stored, known)
+        if bounds is not None:
+            kind = cast("PrimitiveType", schema.find_type(field.id))
+            for name, value in zip(("lower_bounds", "upper_bounds"), bounds, strict=True):
+                columns[name][field.id] = to_bytes(kind, value)
+    return columns
 
 
 def _count(
