@@ -33,7 +33,7 @@ FAST := not slow and not soak and not connect and not browser and not s3
 DOCUMENTS := $(addprefix tests/stories/test_,documents.py reference.py messages.py site.py examples.py backup.py smoke.py)
 # Tests of many seeds: a share takes a stretch of them, `make soak` takes all (tests/support/lengths.py).
 SEEDS := tests/catalog/branches/test_branch_laws.py tests/catalog/test_view_laws.py tests/spark/branches/test_programs_with_spark.py \
-  tests/spark/branches/test_programs_of_keys.py tests/spark/streams/test_carry_laws.py tests/concurrency/test_killed_carries.py \
+  tests/spark/branches/test_programs_of_keys.py tests/spark/streams/test_carry_laws.py tests/spark/views/test_materialized_laws.py tests/concurrency/test_killed_carries.py \
   tests/catalog/test_broken_catalogs.py \
   tests/spark/failures/test_broken_files.py tests/simulation \
   tests/spark/attached/test_sparks_grammar.py tests/unit/test_hostile_statements.py \

@@ -26,6 +26,7 @@ from benchmarks import (
     keys,
     loads,
     long_session,
+    materialized,
     moult,
     opening,
     processes,
@@ -60,6 +61,7 @@ BENCHMARKS = {
     "moult": moult.run,
     "branches": branches.run,
     "carry": carry.run,
+    "materialized": materialized.run,
     "undo": undo.run,
     "refused": refused.run,
     "proven": proven.run,
@@ -82,6 +84,7 @@ BENCHMARKS = {
 BRIEF = (
     *("attach", "rows", "compaction", "refused", "proven", "storage", "keys", "loads", "inlined"),
     *("together", "processes", "sealed", "statements", "ui", "wide", "long", "branches", "carry"),
+    "materialized",
 )
 # They need Spark 4.1 and JARs, so they run when they are named: `make bench-peers`.
 NAMED = ("peers", "more")

@@ -108,3 +108,32 @@ def test_a_table_follows_another_one(sqlite_url, data_path, tmp_path):
         assert sorted(duck.sql("FROM b")) == sorted(duck.sql("FROM a"))
         assert sorted(duck.sql("FROM c")) == sorted(duck.sql("SELECT id, t, s FROM a WHERE w > 0"))
         assert {line.source_column for line in lake.lineage("c")} == {"id", "t", "s", "s.f", "s.h"}
+
+
+@pytest.mark.slow
+def test_materialized_views_are_refreshed(sqlite_url, data_path, tmp_path):
+    with (
+        connect_server(tmp_path / "server") as url,
+        remote_session(url) as spark,
+        shelduck.connect(sqlite_url, str(data_path), spark, progress=False) as lake,
+        DuckDBOracle(sqlite_url) as duck,
+    ):
+        lake.sql("CREATE TABLE a (id BIGINT NOT NULL, k INT); CREATE TABLE b (k INT, name STRING)")
+        lake.sql("INSERT INTO a VALUES (1, 1), (2, 2); INSERT INTO b VALUES (1, 'x'), (2, 'y')")
+        queries = (
+            "SELECT a.id, b.name FROM a LEFT JOIN b ON a.k = b.k",
+            "SELECT b.name, count(*) AS n, sum(id) AS s FROM a JOIN b ON a.k = b.k GROUP BY b.name",
+            "SELECT k, avg(id) AS mean FROM a GROUP BY k",
+        )
+        for name, query in zip("rsg", queries, strict=True):
+            lake.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+        lake.sql("INSERT INTO a VALUES (3, 1), (4, 3); UPDATE b SET name = 'z' WHERE k = 2")
+        lake.sql("DELETE FROM a WHERE id = 1")
+        ways = {}
+        for name in "rsg":
+            [(ways[name], _, _)] = lake.execute(f"EXPLAIN REFRESH MATERIALIZED VIEW {name}").rows
+            lake.refresh(name)
+            assert sorted(duck.sql(f"FROM {name}"), key=str) == sorted(
+                duck.sql(f'FROM "{name}$now"'), key=str
+            )
+        assert ways == {"r": "rows", "s": "sums", "g": "groups"}

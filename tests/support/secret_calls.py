@@ -99,6 +99,13 @@ class World:
         self.lake.stream("t").to(name)
         return name
 
+    def materialized(self) -> str:
+        name, source = self.new_name(), self.new_name()
+        self.lake.create_table(source, {"id": "int"})
+        self.lake.execute(f"CREATE MATERIALIZED VIEW {name} AS SELECT id + 1 AS n FROM {source}")
+        self.lake.execute(f"INSERT INTO {source} VALUES (1)")
+        return name
+
     def begun(self) -> shelduck.Transaction:
         return self.lake.transaction("a message", "extra")
 
@@ -271,6 +278,7 @@ L: dict[str, Callable[[World], object]] = {
     "Lake.pin": lambda w: w.lake.pin("t", 1, "pinned"),
     "Lake.plan": _planned,
     "Lake.pull_schema": lambda w: w.lake.pull_schema(w.folder / "texts"),
+    "Lake.refresh": lambda w: w.lake.refresh(w.materialized()),
     "Lake.remove_orphans": lambda w: w.lake.remove_orphans(dry_run=True),
     "Lake.rewrite_deletes": lambda w: w.lake.rewrite_deletes(),
     "Lake.undo": lambda w: w.lake.undo(w.published().id),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from shelduck.alter.statement import AlterTableStatement, RenameTableStatement, ReplaceColumns
+from shelduck.materialized.statement import CreateMaterializedView
 from shelduck.model.changes.constraining import AddConstraint, DropConstraint
 from shelduck.model.changes.definition import Position
 from shelduck.model.changes.schema_change import (
@@ -269,6 +270,11 @@ _SPARKS: dict[str, Callable[[Any, str, list[str]], Meaning]] = {
         tuple((c[1:-1].split(",")[0], _option(c[1:-1].split(",")[1])) for c in _arguments(p[0])),
         *(_option(p[1]), _option(p[4]), p[6] == "true", p[7] == "true"),
     ),
+    # Spark's own are for pipelines: their columns have types, which ours have not.
+    "CreateMaterializedViewAsSelect": lambda n, _, p: (
+        *("materialized", n, _option(_arguments(next(t for t in p if "TableSpec" in t))[4])),
+        *(p[-2], p[-1] == "true"),
+    ),
     "AlterViewAs": lambda n, _, p: ("view as", n, p[0]),
     "DropTable": lambda n, _, p: ("drop table", n, p[0] == "true", p[1] == "true"),
     "DropView": lambda n, _, p: ("drop view", n, p[0] == "true"),
@@ -429,6 +435,10 @@ _OURS: dict[type, Callable[[Any], Meaning]] = {
         s.name.parts,
         tuple((c.name, c.comment) for c in s.columns),
         *(s.comment, s.text, s.if_not_exists, s.or_replace),
+    ),
+    CreateMaterializedView: lambda s: (
+        *("materialized", s.name.parts, s.comment),
+        *(s.query.without({}), s.if_not_exists),
     ),
     AlterView: lambda s: ("view as", s.name.parts, s.text),
     DropTableStatement: lambda s: ("drop table", s.name.parts, s.if_exists, False),

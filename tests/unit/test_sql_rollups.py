@@ -7,6 +7,7 @@ import pytest
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.jobs.rollup_statement import AlterRollups
+from shelduck.materialized.statement import CreateMaterializedView
 from shelduck.model.tables.rollup import AddRollup, DropRollup, Measure, MeasureSpec, RollupSpec
 from shelduck.text.tokens.parts import NamedTable
 
@@ -144,9 +145,6 @@ def test_other_changes_of_rollups_are_not_supported(text):
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("SELECT k, SUM(v) FROM t", "write GROUP BY k"),
-        ("SELECT k, SUM(v) FROM t GROUP BY k, j", "write GROUP BY k"),
-        ("SELECT k, j, SUM(v) FROM t GROUP BY k", "write GROUP BY k, j"),
         ("SELECT k, j, SUM(v) FROM t GROUP BY k, j ORDER BY j", "write ORDER BY in that order"),
         ("SELECT k, K FROM t", "expected another name than K, which an earlier column has"),
         (
@@ -157,10 +155,7 @@ def test_other_changes_of_rollups_are_not_supported(text):
             "SELECT count, COUNT(*) FROM t GROUP BY count",
             "another name than count, which an earlier column has",
         ),
-        ("SELECT k", "expected FROM"),
-        ("SELECT", "expected a column"),
         ("SELECT k FROM", "expected a table"),
-        ("VALUES (1)", "expected SELECT"),
     ],
 )
 def test_a_query_that_cannot_be_read_is_named(query, told):
@@ -170,57 +165,63 @@ def test_a_query_that_cannot_be_read_is_named(query, told):
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    "query",
     [
-        ("SELECT * FROM t", "'*' in a materialized view"),
-        ("SELECT DISTINCT k FROM t", "DISTINCT in a materialized view"),
-        ("SELECT k + 1 FROM t", "'+' after a column"),
-        ("SELECT 1 FROM t", "'1' in a materialized view"),
-        ("SELECT k AS j FROM t", "'AS' after a column"),
-        ("SELECT t.k FROM t", "'.' after a column"),
-        ("SELECT upper(k) FROM t", "UPPER() in a materialized view"),
-        ("SELECT k, SUM(v), AVG(v) FROM t GROUP BY k", "AVG() in a materialized view"),
-        ("SELECT k, SUM(v + 1) FROM t GROUP BY k", "'+' after a column"),
-        ("SELECT k, SUM(*) FROM t GROUP BY k", "'*' in a materialized view"),
-        ("SELECT k, COUNT(DISTINCT v) FROM t GROUP BY k", "DISTINCT in a materialized view"),
-        ("SELECT k, SUM(v) + 1 FROM t GROUP BY k", "'+' after an aggregate"),
-        ("SELECT SUM(v), k FROM t GROUP BY k", "a column after an aggregate"),
-        ("SELECT SUM(v) FROM t", "an aggregate without GROUP BY columns"),
-        ("SELECT k FROM t GROUP BY k", "GROUP BY without an aggregate"),
-        ("SELECT k FROM t WHERE k > 1", "'WHERE' in a materialized view"),
-        ("SELECT k FROM t JOIN u", "'JOIN' in a materialized view"),
-        ("SELECT k FROM t, u", "',' in a materialized view"),
-        ("SELECT k FROM t x", "'x' in a materialized view"),
-        ("SELECT k FROM (SELECT 1 AS k)", "a subquery in a materialized view"),
-        ("SELECT k, SUM(v) FROM t GROUP BY k HAVING k > 1", "'HAVING' after a column"),
-        ("SELECT k, SUM(v) FROM t GROUP BY ROLLUP (k)", "ROLLUP() in a materialized view"),
-        ("SELECT k, SUM(v) FROM t GROUP BY 1", "'1' in a materialized view"),
-        ("SELECT k FROM t ORDER BY k DESC", "'DESC' after a column"),
-        ("SELECT k FROM t ORDER BY k LIMIT 1", "'LIMIT' after a column"),
+        "SELECT * FROM t",
+        "SELECT DISTINCT k FROM t",
+        "SELECT k + 1 FROM t",
+        "SELECT 1 FROM t",
+        "SELECT k AS j FROM t",
+        "SELECT t.k FROM t",
+        "SELECT upper(k) FROM t",
+        "SELECT k, SUM(v), AVG(v) FROM t GROUP BY k",
+        "SELECT k, SUM(v + 1) FROM t GROUP BY k",
+        "SELECT k, SUM(*) FROM t GROUP BY k",
+        "SELECT k, COUNT(DISTINCT v) FROM t GROUP BY k",
+        "SELECT k, SUM(v) + 1 FROM t GROUP BY k",
+        "SELECT SUM(v), k FROM t GROUP BY k",
+        "SELECT SUM(v) FROM t",
+        "SELECT k FROM t GROUP BY k",
+        "SELECT k FROM t WHERE k > 1",
+        "SELECT k FROM t JOIN u",
+        "SELECT k FROM t, u",
+        "SELECT k FROM t x",
+        "SELECT k FROM (SELECT 1 AS k)",
+        "SELECT k, SUM(v) FROM t GROUP BY k HAVING k > 1",
+        "SELECT k, SUM(v) FROM t GROUP BY ROLLUP (k)",
+        "SELECT k, SUM(v) FROM t GROUP BY 1",
+        "SELECT k FROM t ORDER BY k DESC",
+        "SELECT k FROM t ORDER BY k LIMIT 1",
+        "VALUES (1)",
+        "SELECT k, SUM(v) FROM t GROUP BY k, j",
     ],
 )
-def test_more_than_columns_and_groups_of_one_table_is_refused(query, told):
-    with pytest.raises(Unsupported) as refused:
-        parse(f"CREATE MATERIALIZED VIEW mv AS {query}")
-    assert told in str(refused.value)
-    assert "SUM(c), MIN(c), MAX(c), COUNT(c) and COUNT(*), from one table" in str(refused.value)
+def test_a_query_that_is_more_is_refreshed_on_demand(query):
+    [found] = parse(f"CREATE MATERIALIZED VIEW mv AS {query}")
+    assert isinstance(found, CreateMaterializedView)
+    assert found.query.text == query or found.query.relations
 
 
 @pytest.mark.parametrize(
     ("text", "error", "told"),
     [
-        ("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a FROM t", Unsupported, "drop it first"),
+        (
+            "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a FROM t",
+            InvalidRequest,
+            "write REFRESH ON DEMAND before AS",
+        ),
         (
             "CREATE MATERIALIZED VIEW IF NOT EXISTS v AS SELECT a FROM t",
-            Unsupported,
-            "leave it out",
+            InvalidRequest,
+            "write REFRESH ON DEMAND before AS",
         ),
         (
             "CREATE MATERIALIZED VIEW v BUILD IMMEDIATE AS SELECT a FROM t",
             InvalidRequest,
-            "every write keeps a materialized view up to date",
+            "expected AS",
         ),
-        ("DROP MATERIALIZED VIEW v", InvalidRequest, "expected ON and the table"),
+        ("CREATE MATERIALIZED VIEW v REFRESH ON COMMIT AS SELECT 1", InvalidRequest, "ON DEMAND"),
+        ("REFRESH MATERIALIZED VIEW v NOW", InvalidRequest, "expected the end"),
         ("CREATE MATERIALIZED x", Unsupported, "CREATE MATERIALIZED is not supported"),
     ],
 )

@@ -33,6 +33,7 @@ from shelduck.lake.results import (
 )
 from shelduck.lake.state import Current, LakeState, Turns
 from shelduck.lake.unit import UnitOfWork
+from shelduck.materialized.verb import MaterializedVerbs
 from shelduck.model.changes.records import Batch
 from shelduck.model.tables.options import OptionValue
 from shelduck.model.text.names import html_table
@@ -50,7 +51,7 @@ from shelduck.upkeep.maintain import (
 )
 
 
-class Lake(LakeUpkeep, LakeBorders, BranchVerbs, CarryVerbs, in_parts=True):
+class Lake(LakeUpkeep, LakeBorders, BranchVerbs, CarryVerbs, MaterializedVerbs, in_parts=True):
     """A connected lake; get one from `connect`."""
 
     def __init__(self, state: LakeState) -> None:

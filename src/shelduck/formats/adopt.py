@@ -22,13 +22,14 @@ from shelduck.model.files.data_file import ColumnStats, Layout, NewDataFile
 from shelduck.model.files.place import is_below, storage_path
 from shelduck.model.tables.computed import COMPUTED
 from shelduck.model.tables.constraints import CONSTRAINTS
-from shelduck.model.tables.rollup import refuse_rollup, rollup_names
+from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.schema import Field, Kind
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.types.data_types import FLOATS
 from shelduck.model.types.literals import Ends, bound, canonical_text, ends
 from shelduck.rollups.following import refresh_by_id
 from shelduck.write.appending import Written, land
+from shelduck.write.hooks import refuse_followers
 from shelduck.write.progress import counted
 from shelduck.write.row_verbs import RowVerbs
 
@@ -245,7 +246,7 @@ class AdoptVerbs(RowVerbs):
             raise InvalidRequest(f"add_files to {self.name} needs a file, directory or pattern")
         rules = AdoptRules(allow_missing, ignore_extra_columns, hive_partitioning)
         planned = self._version()
-        refuse_rollup(planned)
+        refuse_followers(planned)
         files = adopt_files(
             self._state.spark,
             planned,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shelduck.errors import InvalidRequest, NotFound, Unsupported
+from shelduck.errors import InvalidRequest, NotFound
 from shelduck.jobs.jobs import job_properties, submit_rollups
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import Result, Unchanged
@@ -21,7 +21,6 @@ from shelduck.model.tables.rollup import (
     rollup_names,
 )
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.model.text.names import quote_name
 from shelduck.rollups.rollup_tables import drop_rollup
 from shelduck.text.tokens.arguments import read_job_properties
 from shelduck.text.tokens.cursor import Cursor
@@ -34,10 +33,6 @@ _OTHER_ACTIONS = frozenset(
 _MEASURES = {m.value: m for m in (Measure.SUM, Measure.MIN, Measure.MAX, Measure.COUNT)}
 _BEHIND_SELECTED = (",", "FROM")
 _BEHIND_NAMED = (",", "ORDER", "PROPERTIES")
-_POSSIBLE = (
-    "select columns, then SUM(c), MIN(c), MAX(c), COUNT(c) and COUNT(*), from one table, with"
-    " GROUP BY and ORDER BY of columns"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,51 +82,37 @@ def read_rollups(cursor: Cursor) -> tuple[RollupSpec, ...]:
     return cursor.in_brackets(_spec)
 
 
-def read_create_rollup(cursor: Cursor) -> AlterRollups:
-    """Read the statement behind ``CREATE MATERIALIZED VIEW``.
+class MoreThanRollupError(Exception):
+    """A query is more than columns of one table, and SUM, MIN, MAX and COUNT of its groups."""
 
-    Raises Unsupported for a query that is more than the columns of one table and their groups.
-    """
-    if cursor.tokens[1].key == "OR":
-        raise cursor.refusal("OR REPLACE of a materialized view", "drop it first")
-    if cursor.sees("IF", "NOT", "EXISTS"):
-        raise cursor.refusal("IF NOT EXISTS of a materialized view", "leave it out")
+
+def read_create_rollup(cursor: Cursor) -> AlterRollups:
+    """Read the statement behind ``CREATE MATERIALIZED VIEW``; MoreThanRollupError if it is more."""
     *home, name = cursor.path("a materialized view")
-    start = cursor.at
     properties = read_job_properties(cursor, {})
-    if not cursor.sees("AS"):
-        raise cursor.failure("AS and a query (every write keeps a materialized view up to date)")
     cursor.expect("AS")
-    if not cursor.accept("SELECT"):
-        raise cursor.failure("SELECT")
+    _require(cursor.accept("SELECT"))
     columns, measures = _selected(cursor)
-    cursor.expect("FROM")
-    if cursor.sees("("):
-        raise _refusal(cursor, "a subquery")
+    _require(cursor.accept("FROM") and not cursor.sees("("))
     table = cursor.table_name()
-    if home and [p.lower() for p in home] != [p.lower() for p in table.parts[:-1]]:
-        raise cursor.failure(
-            "a name in the schema of its table, written as the table's name is", start - 1
-        )
+    _require(not home or [p.lower() for p in home] == [p.lower() for p in table.parts[:-1]])
     groups = _names(cursor) if cursor.accept("GROUP", "BY") else None
     order = _names(cursor) if cursor.accept("ORDER", "BY") else None
     properties = read_job_properties(cursor, properties)
-    if cursor.peek().kind is not TokenKind.END:
-        raise _refusal(cursor, repr(cursor.peek().text))
+    _require(cursor.peek().kind is TokenKind.END)
     if measures or groups is not None:
-        _check_groups(cursor, columns, measures, groups)
+        _require(bool(measures and columns))
+        _require({c.lower() for c in columns} == {g.lower() for g in groups or ()})
         _check_order(cursor, columns, order)
         order = None
     spec = RollupSpec(name, tuple(columns), tuple(measures), order)
     return AlterRollups(table, (AddRollup(spec),), properties=properties)
 
 
-def read_drop_rollup(cursor: Cursor) -> AlterRollups:
-    """Read the statement behind ``DROP MATERIALIZED VIEW``."""
-    if_exists = cursor.accept_if("EXISTS")
+def read_drop_rollup(cursor: Cursor, *, if_exists: bool) -> AlterRollups:
+    """Read the statement behind ``DROP MATERIALIZED VIEW`` and IF EXISTS, for one of a table."""
     name = _name(cursor)
-    if not cursor.accept("ON"):
-        raise cursor.failure("ON and the table of the materialized view")
+    cursor.expect("ON")
     table = cursor.table_name()
     return AlterRollups(table, (DropRollup(name),), if_exists=if_exists)
 
@@ -174,15 +155,12 @@ def _selected(cursor: Cursor) -> tuple[list[str], list[MeasureSpec]]:
         else:
             name = _column(cursor, _BEHIND_SELECTED)
             columns.append(name)
-            if measures:
-                raise _refusal(cursor, "a column after an aggregate")
+            _require(not measures)
         if name.lower() in taken:
             raise cursor.failure(f"another name than {name}, which an earlier column has", start)
         taken.add(name.lower())
         if not cursor.accept(","):
             break
-    if not cursor.sees("FROM") and cursor.peek().kind is not TokenKind.END:
-        raise _refusal(cursor, f"{cursor.peek().text!r} after an aggregate")
     return columns, measures
 
 
@@ -200,38 +178,15 @@ def _measure(cursor: Cursor) -> MeasureSpec:
 
 
 def _column(cursor: Cursor, ends: Sequence[str]) -> str:
-    """Take a column before one of ``ends`` or the statement's end; all that is more is refused."""
+    """Take a column before one of ``ends`` or the statement's end."""
     token, behind = cursor.peek(), cursor.peek(1)
-    if not token.may_name and token.kind is not TokenKind.END:
-        raise _refusal(cursor, repr(token.text))
-    if behind.key == "(":
-        raise _refusal(cursor, f"{token.text.upper()}()")
-    if behind.key not in ends and behind.kind is not TokenKind.END:
-        if token.key == "DISTINCT":
-            raise _refusal(cursor, "DISTINCT")
-        raise _refusal(cursor, f"{behind.text!r} after a column")
+    _require(token.may_name or token.kind is TokenKind.END)
+    _require(behind.key in ends or behind.kind is TokenKind.END)
     return cursor.name("a column")
 
 
 def _names(cursor: Cursor) -> tuple[str, ...]:
     return tuple(cursor.listed(lambda c: _column(c, _BEHIND_NAMED)))
-
-
-def _check_groups(
-    cursor: Cursor,
-    columns: Sequence[str],
-    measures: Sequence[MeasureSpec],
-    groups: Sequence[str] | None,
-) -> None:
-    if not measures:
-        raise _refusal(cursor, "GROUP BY without an aggregate")
-    if not columns:
-        raise _refusal(cursor, "an aggregate without GROUP BY columns")
-    if {c.lower() for c in columns} != {g.lower() for g in groups or ()}:
-        raise cursor.error(
-            "SELECT and GROUP BY must have the same columns; write GROUP BY"
-            f" {', '.join(map(quote_name, columns))}"
-        )
 
 
 def _check_order(cursor: Cursor, columns: Sequence[str], order: Sequence[str] | None) -> None:
@@ -243,8 +198,9 @@ def _check_order(cursor: Cursor, columns: Sequence[str], order: Sequence[str] | 
         )
 
 
-def _refusal(cursor: Cursor, what: str) -> Unsupported:
-    return cursor.refusal(f"{what} in a materialized view", _POSSIBLE)
+def _require(is_rollup: bool) -> None:
+    if not is_rollup:
+        raise MoreThanRollupError
 
 
 def alter_rollups(runner: Runner, statement: AlterRollups) -> Result:
@@ -290,9 +246,7 @@ def _require_sources(table: TableVersion, adds: Sequence[AddRollup]) -> None:
 
 OPERATIONS = (
     Operation(
-        *("ALTER ROLLUPS", AlterRollups, alter_rollups, read_create_rollup),
-        words="CREATE [OR REPLACE] MATERIALIZED VIEW",
-        also={"DROP MATERIALIZED VIEW": read_drop_rollup},
+        *("ALTER ROLLUPS", AlterRollups, alter_rollups),
         forms={"ADD|DROP ROLLUP": read_rollup_changes},
         only_lakes=True,
     ),

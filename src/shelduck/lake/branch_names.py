@@ -6,20 +6,31 @@ A table and its twin belong together by id, whatever their names are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from shelduck.catalog.read.read import Connection
 from shelduck.catalog.read.twins import branches_at, twins_in
 from shelduck.errors import NotFound, Unsupported
 from shelduck.lake.results import TableName
-from shelduck.model.tables.table_version import SchemaInfo, Snapshot
+from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.tables.twin import Branch, MarkBranch
 from shelduck.model.text.names import schema_names, schema_word
 
-if TYPE_CHECKING:
-    from shelduck.lake.workspace import Workspace
-
 _KINDS = {"branch": False, "tag": True}
+
+
+class _Seen(Protocol):
+    """What a `Workspace` tells of names."""
+
+    @property
+    def base(self) -> Snapshot: ...
+    def reading(self) -> AbstractContextManager[Connection]: ...
+    def schemas(self) -> list[SchemaInfo]: ...
+    def word_of(self, text: str) -> str: ...
+    def table(self, name: TableName) -> TableVersion: ...
+    def find_table(self, name: TableName) -> TableVersion | None: ...
+    def has_table(self, name: TableName) -> bool: ...
 
 
 def may_be_twin(name: str) -> bool:
@@ -27,7 +38,7 @@ def may_be_twin(name: str) -> bool:
     return name.lower().startswith(("branch_", "tag_"))
 
 
-def twin_named(seen: Workspace, name: TableName, current: str) -> TableName | None:
+def twin_named(seen: _Seen, name: TableName, current: str) -> TableName | None:
     """Return the table that ``t.branch_b`` or ``t.tag_x`` means, None if there is no table ``t``.
 
     Without a schema before it, ``t`` is in the schema ``current``. Raises NotFound if there is no
@@ -42,7 +53,7 @@ def twin_named(seen: Workspace, name: TableName, current: str) -> TableName | No
 
 
 def twin_on(
-    seen: Workspace, table: TableName, ref: str, *, is_tag: bool | None = None
+    seen: _Seen, table: TableName, ref: str, *, is_tag: bool | None = None
 ) -> TableName | None:
     """Return the twin of a table on a branch, a tag, or one of both (None).
 
@@ -65,7 +76,7 @@ def twin_on(
         return TableName(schema.name, twins[known.id])
 
 
-def name_on_branch(seen: Workspace, table: TableName, branch: str) -> TableName:
+def name_on_branch(seen: _Seen, table: TableName, branch: str) -> TableName:
     """Return what a name means in a session that works on a branch: the twin if there is one.
 
     Raises NotFound if there is no such branch.
@@ -103,7 +114,7 @@ def refuse_tag(
         raise Unsupported(f"schema {schema.text!r} is a tag, which nobody changes")
 
 
-def _branch(seen: Workspace, connection: Connection, name: str) -> tuple[SchemaInfo, Branch] | None:
+def _branch(seen: _Seen, connection: Connection, name: str) -> tuple[SchemaInfo, Branch] | None:
     wanted = seen.word_of(name).lower()
     schema = next((s for s in seen.schemas() if s.name.lower() == wanted), None)
     branch = None if schema is None else branches_at(connection, seen.base.id).get(schema.id)

@@ -35,7 +35,7 @@ from shelduck.model.files.data_file import (
     InlinedRows,
     deletes_seen,
 )
-from shelduck.model.tables.rollup import ROLLUPS, refuse_rollup
+from shelduck.model.tables.rollup import ROLLUPS
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
@@ -49,7 +49,7 @@ from shelduck.text.tokens.parts import OfTable
 from shelduck.write.changes.append import Placing, moved_to_catalog, placing
 from shelduck.write.changes.edits import file_deletes
 from shelduck.write.deletes.delete_files import write_delete_files
-from shelduck.write.hooks import carry_out_rows
+from shelduck.write.hooks import carry_out_rows, refuse_followers
 from shelduck.write.parquet.kept import parts_of_bytes
 from shelduck.write.parquet.write import Writing, write_files
 from shelduck.write.progress import write_progress
@@ -157,7 +157,7 @@ class RestoreVerbs(TableHandle):
         if (version is None) == (timestamp is None):
             raise InvalidRequest("pass either a version or a timestamp to restore")
         now = unit.workspace.table(self.name)
-        refuse_rollup(now)
+        refuse_followers(now)
         staged = unit.workspace.staged_rows(now)
         if now.id < 0 or staged is not None:
             raise InvalidRequest(

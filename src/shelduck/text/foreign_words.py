@@ -56,7 +56,6 @@ _STATEMENTS = {
     ),
     "CREATE [OR REPLACE] FUNCTION [IF NOT EXISTS] <name> AS '": "register a function of Spark",
     "CREATE [OR REFRESH] LIVE|STREAMING": _PIPELINE,
-    "REFRESH MATERIALIZED VIEW": "every write keeps a materialized view up to date; leave it out",
     "REFRESH STREAMING TABLE": _PIPELINE,
     "APPLY CHANGES INTO": "use MERGE INTO",
     "CREATE|DROP [OR REPLACE] BLOOMFILTER|SEARCH|VECTOR INDEX": _SET_SORT,

@@ -29,6 +29,7 @@ from shelduck.model.tables.rollup import is_followed
 from shelduck.model.tables.schema import FieldId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.twin import TWIN, refuse_tagged
+from shelduck.model.tables.view import materialized
 from shelduck.model.text.names import backticked, quote_name
 from shelduck.model.types.data_types import Member
 from shelduck.read.table_rows import TableRows
@@ -175,14 +176,14 @@ class _Landing:
 
 
 def is_plain(table: TableVersion) -> bool:
-    """Return whether an append only adds rows: no key is folded, and no rollup is updated.
+    """Return whether an append only adds rows: no key is folded, no rollup updated, none refused.
 
     Raises NewerFormat if only a newer Shelduck can tell.
     """
     if not table.properties:
         return True
     require_known(table)
-    return not folds(table) and not is_followed(table)
+    return not (folds(table) or is_followed(table) or materialized(table))
 
 
 def load(unit: UnitOfWork, name: TableName, df: DataFrame, how: Manner = Manner()) -> Loaded:

@@ -19,7 +19,6 @@ from shelduck.lake.results import Result, Staged, TableName
 from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork, carry_out_anew, counted
 from shelduck.model.tables.properties import require_known
-from shelduck.model.tables.rollup import refuse_rollup
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.tables.twin import TWIN, refuse_tagged
 from shelduck.read.scan.rollup_rule import Chooser
@@ -35,13 +34,15 @@ class Hooks:
 
     ``stage_rows`` takes the place of `staged`: it stages a change of rows, and what follows from it
     for the subject. ``chooser`` may return a function that answers queries of rows from others.
-    ``settled`` returns the rows of a table, made ready for a statement that writes some. The others
-    give the rules for rows that statements write, and for an ALTER TABLE.
+    ``settled`` returns the rows of a table, made ready for a statement that writes some. ``refuse``
+    raises InvalidRequest for a table whose rows no statement changes. The others give the rules for
+    rows that statements write, and for an ALTER TABLE.
     """
 
     stage_rows: Callable[[UnitOfWork, Loaded], Done] | None = None
     chooser: Callable[[UnitOfWork, TableRows], Chooser | None] | None = None
     settled: Callable[[UnitOfWork, TableRows], TableRows] | None = None
+    refuse: Callable[[TableVersion], None] | None = None
     row_rules: Callable[[TableVersion], RowRules | None] | None = None
     shape_rules: Callable[[TableVersion, Partition], ShapeRules] | None = None
 
@@ -66,14 +67,21 @@ def hooks_of(table: TableVersion) -> Iterator[Hooks]:
     return (_HOOKS[each] for each in table.features)
 
 
+def refuse_followers(table: TableVersion) -> None:
+    """Raise InvalidRequest for a table whose rows follow those of others."""
+    for hooks in hooks_of(table):
+        if hooks.refuse is not None:
+            hooks.refuse(table)
+
+
 def changed_rows(unit: UnitOfWork, name: TableName, *, writes: bool = False) -> TableRows:
     """Return where a table's rows are, for a statement that deletes, or ``writes``, some.
 
-    Raises InvalidRequest for a rollup, whose rows follow those of its base, and Unsupported for a
-    table of a tag.
+    Raises InvalidRequest for a table whose rows follow those of others, and Unsupported for a table
+    of a tag.
     """
     table = unit.workspace.table(name)
-    refuse_rollup(table)
+    refuse_followers(table)
     if TWIN in table.properties:
         refuse_tagged(table)
     return rows_of(unit, name, writes=writes, deletes=True, needs_all=False)

@@ -77,7 +77,7 @@ OTHERWISE = {
 COVERED = {
     "ALTER": (15, 28),
     "COMMENT": (2, 4),
-    "CREATE": (5, 12),
+    "CREATE": (6, 12),
     "DELETE": (1, 1),
     "DESC": (1, 5),
     "DROP": (5, 6),

@@ -11,6 +11,7 @@ from shelduck.engine.bridge import engine_for
 from shelduck.engine.session import DataFrame
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import PlainRows
+from shelduck.materialized.statement import RefreshMaterializedView
 from shelduck.model.tables.schema import Path
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
@@ -48,23 +49,25 @@ class ExplainAlter(Statement):
     statement: AlterTableStatement
 
 
-def read_explain(cursor: Cursor, read: Callable[[Cursor], Statement]) -> Explain | ExplainAlter:
+def read_explain(cursor: Cursor, read: Callable[[Cursor], Statement]) -> Statement:
     """Read the statement behind ``EXPLAIN``: a query, or a change of a table, by ``read``."""
     mode = cursor.accept_any(*_MODES, "ANALYZE")
     if mode == "LOGICAL":
         raise cursor.refusal("EXPLAIN LOGICAL", "use EXPLAIN EXTENDED")
     if begins_query(cursor):
         return Explain(read_query(cursor), mode.lower() or "simple")
-    changes = cursor.peek().key in ("INSERT", "UPDATE", "DELETE", "MERGE", "ALTER")
+    changes = cursor.peek().key in ("INSERT", "UPDATE", "DELETE", "MERGE", "ALTER", "REFRESH")
     if changes and mode == "ANALYZE":
         raise cursor.refusal("EXPLAIN ANALYZE of a statement that changes a table", "use EXPLAIN")
     found = read(cursor) if changes else None
     if isinstance(found, AlterTableStatement):
         return ExplainAlter(found)
+    if isinstance(found, RefreshMaterializedView):
+        return replace(found, explains=True)
     if not isinstance(found, Changing):
         raise cursor.refusal(
             "EXPLAIN of such a statement",
-            "it shows plans of queries, INSERT, UPDATE, DELETE, MERGE and ALTER TABLE",
+            "it shows plans of queries, INSERT, UPDATE, DELETE, MERGE, ALTER TABLE and REFRESH",
         )
     return Explain(_changed_rows(found), mode.lower() or "simple", found.name, *_assigned(found))
 

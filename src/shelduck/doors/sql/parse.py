@@ -9,6 +9,7 @@ import shelduck.alter.statement as alter
 import shelduck.branches.statement as branches
 import shelduck.jobs.rollup_statement as rollups
 import shelduck.jobs.statement as jobs
+import shelduck.materialized.statement as materialized
 import shelduck.upkeep.statement as upkeep
 from shelduck.doors.sql import explain, help_topics, transactions
 from shelduck.doors.sql.calls import procedures
@@ -165,7 +166,7 @@ def _with_queries_behind(cursor: Cursor) -> Cursor | None:
 
 
 _MODULES = (
-    *(insert_into, delete_and_update, merge_into, returning, alter, rollups, jobs),
+    *(insert_into, delete_and_update, merge_into, returning, alter, rollups, materialized, jobs),
     *(schemas_and_tables, views, macros, show, restore, branches, upkeep),
     *(explain, help_topics, procedures),
     transactions,

@@ -27,7 +27,7 @@ from shelduck.model.tables.lengths import LENGTHS
 from shelduck.model.tables.options import OPTION_NAMES
 from shelduck.model.tables.rollup import ROLLUP, ROLLUPS, rollup_names, rollup_of
 from shelduck.model.tables.schema import Field, FieldId, Schema
-from shelduck.model.tables.table_version import TableVersion
+from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.tables.twin import TWIN
 from shelduck.model.text.names import quote_text
 from shelduck.model.text.stored import Stored, each, record
@@ -131,7 +131,7 @@ FORGOTTEN_TYPES = "shelduck.typeChangesForgottenAt"
 
 _COMMENT = "comment"
 _HIDDEN = frozenset({ANALYZED, COMPUTED, CONSTRAINTS, FORGOTTEN_TYPES, KEYS, LENGTHS})
-_HIDDEN |= {COLUMN_STORAGE, FOLLOWS, ROLLUP, ROLLUPS, TWIN}
+_HIDDEN |= {COLUMN_STORAGE, FOLLOWS, ROLLUP, ROLLUPS, TWIN, Feature.MATERIALIZED.value}
 _OURS = "shelduck."
 # Properties of later versions that older code may ignore.
 _HINTS = "shelduck.hint."
@@ -232,7 +232,7 @@ def _unset(found: dict[str, str], change: UnsetProperties, table: str) -> None:
 
 def copied_properties(known: Properties) -> dict[str, str]:
     """Return the properties that a copy of a table has: all that are true of each table like it."""
-    gone = {ANALYZED, FOLLOWS, FORGOTTEN_TYPES, ROLLUP, ROLLUPS, TWIN}
+    gone = {ANALYZED, FOLLOWS, FORGOTTEN_TYPES, ROLLUP, ROLLUPS, TWIN, Feature.MATERIALIZED.value}
     return {key: value for key, value in known.items() if key not in gone}
 
 

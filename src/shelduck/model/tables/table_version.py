@@ -98,6 +98,7 @@ class Feature(Enum):
     HAS_ROLLUPS = "shelduck.rollups"
     CONSTRAINTS = "shelduck.constraints"
     COMPUTED = "shelduck.computed"
+    MATERIALIZED = "shelduck.hint.materialized"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from shelduck.errors import InvalidRequest
 from shelduck.model.tables.schema import SnapshotId, TableId
-from shelduck.model.tables.table_version import SchemaInfo, Snapshot
+from shelduck.model.tables.table_version import Feature, SchemaInfo, Snapshot, TableVersion
 from shelduck.model.text.names import quote_name, schema_text
 from shelduck.model.text.stored import NUMBER, Stored, record
 
@@ -68,6 +69,46 @@ class Pin:
 
     table_id: TableId
     snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class Materialized:
+    """What a table knows of the query whose rows it holds; ``table`` is its own UUID.
+
+    The query is that of the view with the UUID ``view``, as it was at a ``snapshot``. It read the
+    tables with the UUIDs ``sources``, in a session that computed as ``session`` says.
+    """
+
+    table: str
+    view: str
+    sources: tuple[str, ...]
+    snapshot: int
+    session: str
+
+
+_STORED_QUERY: Stored[Materialized] = Stored("materialized", record(Materialized))
+
+
+def materialized(table: TableVersion) -> Materialized | None:
+    """Return whose rows a table holds, None for an ordinary one, such as a copy of such a table."""
+    text = table.properties.get(Feature.MATERIALIZED.value)
+    found = None if text is None else _STORED_QUERY.read(text, table.full_name)
+    return found if found is not None and found.table == table.uuid else None
+
+
+def with_materialized(table: TableVersion, known: Materialized) -> dict[str, str]:
+    """Return the properties of a table with what it knows of its query."""
+    key = Feature.MATERIALIZED.value
+    return {**table.properties, key: _STORED_QUERY.write(known, table.properties.get(key))}
+
+
+def refuse_materialized(table: TableVersion) -> None:
+    """Raise InvalidRequest for a table whose rows are those of a query."""
+    if materialized(table) is not None:
+        raise InvalidRequest(
+            f"cannot change rows of {table.full_name}: it is a materialized view; change the tables"
+            f" that it reads, then REFRESH MATERIALIZED VIEW {table.full_name}"
+        )
 
 
 STORED_PIN: Stored[Pin] = Stored("pin", record(Pin, table=NUMBER.called("table_id")))

@@ -107,7 +107,7 @@ def read_create_view(cursor: Cursor) -> CreateViewStatement | PinView:
     """Read the statement behind ``CREATE VIEW``."""
     if_not_exists, or_replace = cursor.made_how("view")
     name = cursor.table_name()
-    columns = _columns(cursor) if cursor.sees("(") else ()
+    columns = read_view_columns(cursor) if cursor.sees("(") else ()
     comment = cursor.string("the comment as a string") if cursor.accept("COMMENT") else None
     word = cursor.peek().key
     if word in _CLAUSES:
@@ -123,7 +123,7 @@ def read_create_view(cursor: Cursor) -> CreateViewStatement | PinView:
         cursor.expect("OF")
         table = cursor.table_name()
         return PinView(name, table, version, if_not_exists, or_replace, comment)
-    query, text = _taken_query(cursor)
+    query, text = taken_query(cursor)
     return CreateViewStatement(name, query, text, columns, if_not_exists, or_replace, comment)
 
 
@@ -134,7 +134,7 @@ def read_alter_view(cursor: Cursor) -> AlterView | RenameViewStatement:
         new_name = cursor.table_name()
         return RenameViewStatement(name, new_name)
     if cursor.accept("AS"):
-        return AlterView(name, *_taken_query(cursor))
+        return AlterView(name, *taken_query(cursor))
     word = cursor.peek().key
     if word in _ACTIONS:
         raise cursor.refusal(f"ALTER VIEW ... {word}", _ACTIONS[word])
@@ -153,14 +153,15 @@ def read_drop_view(cursor: Cursor) -> DropViewStatement:
     return DropViewStatement(name, if_exists)
 
 
-def _taken_query(cursor: Cursor) -> tuple[Query, str]:
+def taken_query(cursor: Cursor) -> tuple[Query, str]:
     """Take a query; return it with placeholders, and its text as written."""
     start = cursor.peek().start
     query = read_query(cursor)
     return query, cursor.text[start : cursor.tokens[-2].end]
 
 
-def _columns(cursor: Cursor) -> tuple[ViewColumn, ...]:
+def read_view_columns(cursor: Cursor) -> tuple[ViewColumn, ...]:
+    """Take the names of a view's columns, with comments, in brackets."""
     taken: set[str] = set()
 
     def column(cursor: Cursor) -> ViewColumn:
@@ -179,7 +180,7 @@ def create_view(runner: Runner, statement: CreateViewStatement) -> Result:
     view = runner.view()
     if statement.if_not_exists and view.workspace.view(name) is not None:
         return Unchanged(view.workspace.base.id)
-    definition = _define(runner, name, statement.query, statement.columns, statement.comment)
+    definition = define_view(runner, name, statement.query, statement.columns, statement.comment)
     how = {"replaces": statement.or_replace, "if_not_exists": statement.if_not_exists}
     return _put(runner, name, definition, **how)
 
@@ -202,7 +203,7 @@ def alter_view(runner: Runner, statement: AlterView) -> Result:
     """ALTER VIEW … AS: another query, which names the columns; the comment stays."""
     name = runner.name(statement.name)
     comment = view_named(runner.view(), name).definition.comment
-    definition = _define(runner, name, statement.query, comment=comment)
+    definition = define_view(runner, name, statement.query, comment=comment)
     return _put(runner, name, definition, replaces=True)
 
 
@@ -274,7 +275,7 @@ def _put(
     return carry_out(runner.state, runner.unit, stage)
 
 
-def _define(
+def define_view(
     runner: Runner,
     name: TableName,
     query: Query,
