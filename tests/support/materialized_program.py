@@ -143,6 +143,8 @@ class Program:
 
     def restore(self, table):
         known = [s.id for s in self.lake.table(table).history(limit=4)]
+        if not known:
+            return  # All of them have expired.
         self.lake.execute(f"RESTORE TABLE {table} TO VERSION AS OF {self.draw.choice(known)}")
         self.names[table] = [c.name for c in self.lake.table(table).columns][
             : len(self.names[table])

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from shelduck.catalog.commit.settled import is_settled
 from shelduck.catalog.read.read import entries_since
-from shelduck.engine.session import DataFrame
-from shelduck.errors import ShelduckError
+from shelduck.engine.session import DataFrame, StructType
+from shelduck.engine.types import struct_type
+from shelduck.errors import Conflict, ShelduckError
 from shelduck.lake.lookup import as_of_today
-from shelduck.lake.results import TableName, table_name
+from shelduck.lake.results import table_name
 from shelduck.lake.table_changes import feed_since
 from shelduck.lake.unit import UnitOfWork
-from shelduck.model.changes.change import DELETES, INSERTS, Verb
+from shelduck.model.changes.change import DELETES, INSERTS, Entry, Verb
 from shelduck.model.changes.records import Settling
+from shelduck.model.tables.schema import SnapshotId
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.view import Materialized, ViewVersion
 from shelduck.model.types.data_types import FLOATS, Decimal
@@ -26,12 +28,10 @@ from shelduck.text.query.query_shape import (
     Fold,
     NeedsAllError,
     QueryShape,
-    names_in,
     query_shape,
     require_stable,
 )
 from shelduck.text.tokens.parts import Query, Relation
-from shelduck.write.row_verbs import Reading, read_any
 
 # Spark rounds the sum of two longer numbers.
 _MOST_DIGITS = 37
@@ -100,17 +100,18 @@ class Planning:
             return every
         try:
             self._require_known(rows)
-            bases = {r.placeholder: self._base(r) for r in every.query.relations}
-            names = {f.name for base in bases.values() for f in base.now.columns}
-            require_stable(every.query.text, names)
+            log = self._log()
+            bases = {r.placeholder: self._base(r, log) for r in every.query.relations}
+            require_stable(
+                every.query.text, {f.name for b in bases.values() for f in b.now.columns}
+            )
             if not any(base.verbs for base in bases.values()):
                 return replace(every, way=Way.NOTHING, why="no row of its tables changed")
             shape = query_shape(
                 every.query.text,
                 {w: {f.name: f.nullable for f in b.now.columns} for w, b in bases.items()},
             )
-            named = names_in(every.query.text)
-            bases = {word: self._with_feed(base, named) for word, base in bases.items()}
+            bases = {word: self._with_feed(base, shape.named) for word, base in bases.items()}
         except NeedsAllError as error:
             return replace(every, why=str(error))
         return self._chosen(replace(every, shape=shape, bases=bases))
@@ -123,8 +124,7 @@ class Planning:
             raise NeedsAllError("its query is another one")
         if self.known.session != session_of(self.unit):
             raise NeedsAllError("its rows were computed with another time zone or ANSI mode")
-        held = read_any(self.unit, TableName.of(self.table), Reading(rollups=False))
-        if _columns_of(rows) != _columns_of(held):
+        if _columns_of(rows.schema) != _columns_of(struct_type(self.table.columns)):
             raise NeedsAllError("its query has other columns")
         if not self.unit.state.store.ask(is_settled, self.settling(), self.unit.workspace.base):
             raise NeedsAllError("somebody else changed its rows")
@@ -142,7 +142,15 @@ class Planning:
         number = self.table.id
         return Settling(number, frozenset({number}), self.unit.workspace.base.id, required=True)
 
-    def _base(self, relation: Relation) -> BaseTable:
+    def _log(self) -> list[Entry]:
+        """Return what happened in the lake since the last refresh."""
+        since, store = SnapshotId(self.known.snapshot), self.unit.state.store
+        try:
+            return [e for _, e in store.ask(entries_since, since, self.unit.workspace.base.id)]
+        except Conflict as error:
+            raise NeedsAllError(f"snapshots since {since} have expired") from error
+
+    def _base(self, relation: Relation, log: Sequence[Entry]) -> BaseTable:
         unit, since = self.unit, self.known.snapshot
         is_plain = not (relation.version or relation.timestamp or relation.computed)
         name = table_name(relation.name.parts, self.view.schema.name)
@@ -153,14 +161,11 @@ class Planning:
             raise NeedsAllError(f"{now.full_name} is another table than it was")
         try:
             then = version_then(unit.state, now, since)
-            with unit.state.store.read() as connection:
-                entries = entries_since(connection, then.snapshot.id, unit.workspace.base.id)
             _require_same_columns(then, now)
             then = as_of_today(unit, then)
         except ShelduckError as error:
-            what = f"nobody knows any more what happened to {now.full_name} since snapshot {since}"
-            raise NeedsAllError(what) from error
-        verbs = {e.verb for _, e in entries if e.id == now.id and e.verb in INSERTS | DELETES}
+            raise NeedsAllError(f"nobody knows {now.full_name} of snapshot {since}") from error
+        verbs = {e.verb for e in log if e.id == now.id and e.verb in INSERTS | DELETES}
         return BaseTable(then, now, frozenset(verbs))
 
     def _with_feed(self, base: BaseTable, named: Collection[str]) -> BaseTable:
@@ -215,6 +220,6 @@ def session_of(unit: UnitOfWork) -> str:
     return f"{unit.state.zone} ansi={spark.conf.get('spark.sql.ansi.enabled', 'true')}"
 
 
-def _columns_of(rows: DataFrame) -> list[tuple[str, object]]:
+def _columns_of(schema: StructType) -> list[tuple[str, object]]:
     """Return the names and types of columns; which may be NULL does not count."""
-    return [(f.name, f.dataType) for f in rows.schema]
+    return [(f.name, f.dataType) for f in schema]

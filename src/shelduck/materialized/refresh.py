@@ -51,9 +51,7 @@ Frames = Mapping[str, DataFrame]
 
 
 def stage_refresh(unit: UnitOfWork, table: TableVersion, plan: RefreshPlan) -> None:
-    """Stage the rows that a plan gives to the table of a materialized view."""
-    if plan.way is Way.NOTHING:
-        return
+    """Stage the rows that a plan which does something gives to a materialized view."""
     work = _Refresh(unit, table, plan)
     made = {Way.ROWS: work.rows, Way.SUMS: work.sums, Way.GROUPS: work.groups, Way.ALL: work.all}
     done = made[plan.way]()

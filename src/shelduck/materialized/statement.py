@@ -15,7 +15,7 @@ from shelduck.jobs.rollup_statement import (
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import PlainRows, Result, Unchanged
 from shelduck.lake.unit import UnitOfWork, carry_out, carry_out_anew, refuse_in_transaction
-from shelduck.materialized.verb import create, drop, planning_of, query_name, refresh
+from shelduck.materialized.verb import MaterializedVerbs, create, drop, planning_of, query_name
 from shelduck.model.tables.view import materialized
 from shelduck.objects.statement.views import ViewColumn, define_view, read_view_columns, taken_query
 from shelduck.text.tokens.cursor import Cursor
@@ -135,8 +135,7 @@ def refresh_view(runner: Runner, statement: RefreshMaterializedView) -> Result |
             "way string, why string, changed string",
             [(plan.way.value, plan.why, ", ".join(changed))],
         )
-    refuse_in_transaction(runner.unit, "REFRESH MATERIALIZED VIEW")
-    return carry_out_anew(runner.state, lambda unit: refresh(unit, name, full=statement.full))
+    return MaterializedVerbs(runner.state, runner.unit).refresh(name, full=statement.full)
 
 
 def drop_view(runner: Runner, statement: DropMaterializedView) -> Result:

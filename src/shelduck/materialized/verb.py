@@ -35,14 +35,14 @@ from shelduck.rollups.following import drop_with_rollups
 class MaterializedVerbs(LakeHandle):
     """Bringing materialized views up to date."""
 
-    def refresh(self, name: str, *, full: bool = False) -> Result:
+    def refresh(self, name: str | TableName, *, full: bool = False) -> Result:
         """Let a materialized view hold what its query gives now, in one snapshot.
 
         Only rows of its tables that changed are looked at if that tells all; ``EXPLAIN REFRESH
         MATERIALIZED VIEW`` says why it does not. If nothing changed, no snapshot is made.
 
         Args:
-            name: ``"m"`` or ``"schema.m"``.
+            name: ``"m"`` or ``"schema.m"``, or what `tables` gives.
             full: Compute all rows.
 
         Raises InvalidRequest for a table that is no materialized view, or one whose query is gone,

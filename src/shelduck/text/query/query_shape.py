@@ -7,7 +7,7 @@ of its tables. This module says for which queries that gives all that changed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import pairwise
 
@@ -74,7 +74,8 @@ class QueryShape:
     the tables; ``sources`` has the table and the column which such a column is. ``folds`` has a
     `Fold` for each column that has one, by place. The column at ``counted`` counts the rows of a
     group, and if it ``subtracts``, rows can leave a group without a look at the others: ``told``
-    has the place of the count of what is summed, for sums of what may be NULL.
+    has the place of the count of what is summed, for sums of what may be NULL. ``named`` are all
+    names in the query, in lower case; none if it has a star, which means more.
     """
 
     tables: Mapping[str, JoinedOn | None]
@@ -84,6 +85,7 @@ class QueryShape:
     counted: int | None = None
     subtracts: bool = False
     told: Mapping[int, int] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
 
 
 def query_shape(text: str, columns: Mapping[str, Mapping[str, bool]]) -> QueryShape:
@@ -111,10 +113,10 @@ def query_shape(text: str, columns: Mapping[str, Mapping[str, bool]]) -> QuerySh
     if group is None and not distinct:
         if any(each.find(exp.AggFunc, exp.Anonymous) for each in tree.expressions):
             raise NeedsAllError("it may have one row for all rows")
-        return QueryShape(joined.tables)
+        return QueryShape(joined.tables, named=_names_in(tree))
     if distinct and (group is not None or any(each.is_star for each in tree.expressions)):
         raise NeedsAllError("it has DISTINCT beside GROUP BY or *")
-    return _Grouped(tree.expressions, joined).shape(group)
+    return replace(_Grouped(tree.expressions, joined).shape(group), named=_names_in(tree))
 
 
 def require_stable(text: str, columns: Collection[str]) -> None:
@@ -130,9 +132,7 @@ def require_stable(text: str, columns: Collection[str]) -> None:
             raise NeedsAllError(f"{name} may have another value next time")
 
 
-def names_in(text: str) -> frozenset[str]:
-    """Return all names in a query, in lower case; none if it has a star, which means more."""
-    tree = parse_tree(text, "spark")
+def _names_in(tree: exp.Select) -> frozenset[str]:
     if any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star)):
         return frozenset()
     return frozenset(node.name.lower() for node in tree.find_all(exp.Identifier))
