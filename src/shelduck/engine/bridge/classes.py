@@ -42,8 +42,8 @@ _PACKAGES = {
     "plans": "ScalaSeq HiddenField NodeChange LakeStrategies LakeRows LakeRule",
     "write": "BucketHash FieldIds HeldValues ChangeWriter ComposedFile CopyingWriter PlainView"
     " UnboundStream SealedFiles ReportedWriters",
-    "scan": "DamagedLake MetadataValue LakeFileIndex KeptVector TextBatches OpenedFile ReadWhole"
-    " DeletedPositions ReadKept SafeFilters LakeParquet ReadDictionaries",
+    "scan": "DamagedLake MetadataValue LakeFileIndex KeptVector TextBatches OpenedFile ChosenRows"
+    " ReadWhole DeletedPositions ReadKept SafeFilters LakeParquet ReadDictionaries",
     "source": "LakeProvider",
     "catalog": "ViewTable LatestView LakeWrite LakeTable LakeView",
     "statements": "LakeAnswer LakeCommand Changes LakeScript LakeParser WritesByPlan",

@@ -145,7 +145,7 @@ def plan_changes(span: Span, snapshots: FeedSnapshots, files: Iterable[FeedFile]
                 born.append(found.file)
         end = found.end_snapshot
         if end is not None and span.first <= end <= span.last and end not in snapshots.rewritten:
-            ended.append((_before_its_end(found, end), end))
+            ended.append((seen_before(found, end), end))
             sources[found.file.id] = found
         if _has_deaths(found, span):
             thinned.append(found.file)
@@ -182,8 +182,8 @@ def _has_deaths(found: FeedFile, span: Span) -> bool:
     return late or any(span.first <= at <= span.last for _, at in found.positions)
 
 
-def _before_its_end(found: FeedFile, end: int) -> DataFile:
-    """Return the file as the snapshot before its end saw it."""
+def seen_before(found: FeedFile, end: int) -> DataFile:
+    """Return the file with the deletes that the snapshot before ``end`` saw."""
     before = [d for d in found.deletes if d.begin_snapshot < end]
     newest = max(before, key=lambda d: d.begin_snapshot, default=None)
     return found.file._replace(

@@ -19,7 +19,7 @@ from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 from shelduck.engine.bridge import Named, Sql, engine_for, select_named
 from shelduck.engine.session import local_frame
 from shelduck.errors import InvalidRequest
-from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots
+from shelduck.model.changes.feed_plan import ChangePlan, has_snapshots, seen_before
 from shelduck.model.changes.stream import StreamPart
 from shelduck.model.files.data_file import DataFile, InlinedRows, NameMapping
 from shelduck.model.tables.table_version import TableVersion
@@ -159,12 +159,12 @@ def arrivals(spark: SparkSession, feed: Feed, what: str) -> DataFrame:
     plan = feed.plan
     came = Origin.SNAPSHOT_ID
     is_inside = f"{came} BETWEEN {plan.span.first} AND {plan.span.last}"
-    rows = _rows(spark, feed, plan.born)
+    rows = _rows(spark, feed, plan.born, since=plan.span.first)
     # All rows of other files are of the snapshot in which the file began.
     is_merged = any(has_snapshots(f) for f in plan.born)
     frames = [rows.where(is_inside) if is_merged else rows]
     if plan.born_partly:
-        rows = _rows(spark, feed, plan.born_partly).where(is_inside)
+        rows = _rows(spark, feed, plan.born_partly, since=plan.span.first).where(is_inside)
         dead = _deaths(spark, feed, plan.born_partly)
         frames.append(rows.join(dead, F.expr(f"{_IS_DEAD} AND {DIED_IN} <= {came}"), "left_anti"))
     events = [_event(feed, f, what, came) for f in frames]
@@ -200,20 +200,30 @@ def _until(rows: DataFrame, seen_at: int | None) -> DataFrame:
 
 
 def _rows(
-    spark: SparkSession, feed: Feed, files: Sequence[DataFile], *, only_deleted: bool = False
+    spark: SparkSession,
+    feed: Feed,
+    files: Sequence[DataFile],
+    *,
+    only_deleted: bool = False,
+    since: int | None = None,
 ) -> DataFrame:
     plan = plan_scan(feed.table, files, feed.mappings, snapshots=True)
-    return read_rows(spark, plan, feed.source, origins=_ORIGINS, only_deleted=only_deleted)
+    return read_rows(
+        *(spark, plan, feed.source), origins=_ORIGINS, only_deleted=only_deleted, since=since
+    )
 
 
 def _thinned(spark: SparkSession, feed: Feed) -> tuple[DataFrame, str]:
     """Return the rows that were deleted from files in the span, and the snapshot of each as SQL."""
     files, span = feed.plan.thinned, feed.plan.span
-    is_known = feed.deaths is not None and engine_for(spark).has_jvm
-    known = _of_files(feed, files) if is_known else None
+    chooses = engine_for(spark).has_jvm
+    known = _of_files(feed, files) if feed.deaths is not None and chooses else None
     if known is None or len(known) > _FEW_POSITIONS:
         dead = _deaths(spark, feed, files).where(f"{DIED_IN} BETWEEN {span.first} AND {span.last}")
-        return _rows(spark, feed, files).join(dead, F.expr(_IS_GONE)), DIED_IN
+        if chooses:
+            files = tuple(seen_before(feed.plan.sources[f.id], span.last + 1) for f in files)
+        rows = _rows(spark, feed, files, only_deleted=chooses)
+        return rows.join(dead, F.expr(_IS_GONE)), DIED_IN
     came = compute.field(SNAPSHOT)
     known = known.filter((came >= span.first) & (came <= span.last))
     # Tasks read only the rows at these positions, as if the file had no others.

@@ -88,6 +88,7 @@ def read_rows(
     origins: Sequence[Origin] = (),
     choose: Chooser | None = None,
     only_deleted: bool = False,
+    since: int | None = None,
 ) -> DataFrame:
     """Return the rows of a plan, and of ``inlined``, with the table's current names and types.
 
@@ -98,7 +99,7 @@ def read_rows(
     ``choose`` is called while Spark plans a query, and may name a rollup that holds the rows
     that it needs. Rows that come from several groups or from the catalog are always read.
     ``only_deleted`` returns the deleted rows of files instead, all of which have some; not over
-    Spark Connect.
+    Spark Connect. Rows that were inserted before the snapshot ``since`` may be left out.
     """
     engine = engine_for(spark)
     if len(plan.groups) != 1 or origins or any(rows.rows for rows in inlined):
@@ -109,6 +110,7 @@ def read_rows(
             origins=origins,
             choose=choose,
             only_deleted=only_deleted,
+            since=since,
         )
         for group in plan.groups
         if group.files
@@ -177,6 +179,7 @@ def _group(
     origins: Sequence[Origin],
     choose: Chooser | None,
     only_deleted: bool,
+    since: int | None,
 ) -> DataFrame:
     schema = _read_schema(group, row_ids=Origin.ROW_ID in origins)
     types = {} if origins else _commented_types(plan)
@@ -195,7 +198,11 @@ def _group(
         )
     found = engine.relation(replace(relation, chooser=asked, wants_deleted=only_deleted))
     if group.snapshot_column is not None:
-        found = found.where(f"{backticked(group.snapshot_column)} <= {int(snapshot)}L")
+        stored = backticked(group.snapshot_column)
+        found = found.where(f"{stored} <= {int(snapshot)}L")
+        # A file that came from another table has rows that are older there.
+        if since is not None and all(f.begin_snapshot < since for f in group.files):
+            found = found.where(f"{stored} >= {since}L")
     # Metadata of the read schema says how files are read; it does not belong to the rows.
     columns = [
         Named(f.name, _source(engine, e, f.type), metadata={})

@@ -64,14 +64,18 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
       return CollectionConverters.asScala(Collections.emptyIterator());
     }
     boolean isHidden = untouched != withPosition;
+    if (wantsDeleted) {
+      ReadWhole.CheckedRows some = withPosition.rows(file, deleted);
+      return new KeptRows(some, types, position, 0L, isHidden, deleted, true);
+    }
     if (isWhole || counts || (isHidden && untouched.readsAllOf(file))) {
       ReadWhole.CheckedRows all = (ReadWhole.CheckedRows) untouched.apply(file);
       // Of a file without deletes, nobody asks where its rows are.
       long first = isWhole ? 0L : all.first();
-      return new KeptRows(all, types, KeptRows.COUNTED, first, false, deleted, wantsDeleted);
+      return new KeptRows(all, types, KeptRows.COUNTED, first, false, deleted, false);
     }
     ReadWhole.CheckedRows rows = (ReadWhole.CheckedRows) withPosition.apply(file);
-    return new KeptRows(rows, types, position, 0L, isHidden, deleted, wantsDeleted);
+    return new KeptRows(rows, types, position, 0L, isHidden, deleted, false);
   }
 
   /**

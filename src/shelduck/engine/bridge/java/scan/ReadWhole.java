@@ -7,6 +7,7 @@ import java.util.List;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.roaringbitmap.longlong.Roaring64NavigableMap;
 import scala.Function1;
 import scala.Option;
 import scala.collection.AbstractIterator;
@@ -42,7 +43,11 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
   }
 
   public Object apply(Object opened) {
-    PartitionedFile file = (PartitionedFile) opened;
+    return rows((PartitionedFile) opened, null);
+  }
+
+  /** The rows of a file; with {@code wanted}, perhaps only those at these positions. */
+  public CheckedRows rows(PartitionedFile file, Roaring64NavigableMap wanted) {
     boolean isEnd = isEnd(file);
     long expected = isEnd && file.start() == 0 ? known(file, LakeFileIndex.ROWS) : -1L;
     String what = "data file " + file.filePath() + " of " + table;
@@ -61,8 +66,9 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
       found.requireRows(expected);
     }
     long first = file.start() == 0 ? 0L : found == null ? -1L : found.firstRow();
+    boolean isWhole = readsAll && !(wanted != null && ChosenRows.choose(rows, wanted));
     return new CheckedRows(
-        (Iterator) rows, readsAll ? expected : -1L, new TextBatches(counted), first, what);
+        (Iterator) rows, isWhole ? expected : -1L, new TextBatches(counted), first, what);
   }
 
   /** The rows of a file; Spark opens an encrypted one by its key. */
