@@ -86,14 +86,14 @@ test-beside:
 test-plain:
 	$(PY) -m pytest $(PLAIN) -m "$(FAST) and plain"
 
-test-shard: setup java $(ARCHIVE)  ## the N-th share of the slow tests, such as N=3/9, or all: N="1/9 2/9 …"
+test-shard: setup java $(ARCHIVE)  ## the N-th share of the slow tests, such as N=3/12, or all: N="1/12 2/12 …"
 	rm -rf build/recorded
 	$(RECORD) SHELDUCK_RECORD_LINES=0 $(PY) -m tests.support.shards $(N); \
 	  failed=$$?; $(PY) -m tests.support.cover build/recorded; exit $$failed
 
 # Seconds are written at the end: they say where shares are cut.
-test-all: setup java  ## every test: the fast ones, and all nine shares of the slow ones
-	@$(MAKE) --no-print-directory --keep-going test test-shard N="1/9 2/9 3/9 4/9 5/9 6/9 7/9 8/9 9/9"
+test-all: setup java  ## every test: the fast ones, and all twelve shares of the slow ones
+	@$(MAKE) --no-print-directory --keep-going test test-shard N="1/12 2/12 3/12 4/12 5/12 6/12 7/12 8/12 9/12 10/12 11/12 12/12"
 
 cost: setup java $(ARCHIVE)  ## run the fast tests once more, and print what each folder costs beside a timed loop
 	rm -rf build/recorded

@@ -1,6 +1,6 @@
 """How much of what a large test could run it runs now: all in `make soak`, a part in a share.
 
-Seeds are run in turns. With every nine commits, each share has run once, and each test goes on to
+Seeds are run in turns. With every twelve commits, each share has run once, and each test goes on to
 its next seeds: after some time, all of them were run. SHELDUCK_TEST_COMMITS says how many commits
 there are, so that a failure can be replayed; pytest prints the number when it begins.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SHARES = 9
+SHARES = 12
 """How many shares the slow tests have."""
 SOAKS = os.environ.get("SHELDUCK_TEST_LAWS") == "soak"
 T = TypeVar("T")

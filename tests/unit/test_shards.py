@@ -59,7 +59,7 @@ def test_rounds_take_the_tests_of_a_module_in_turns(monkeypatch):
     ids = [f"tests/a.py::test_1[{n}]" for n in range(5)]
     config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: None))
     taken = []
-    for commits in (9, 18, 26):
+    for commits in (12, 24, 35):
         monkeypatch.setattr(lengths, "commits", lambda commits=commits: commits)
         items = [SimpleNamespace(nodeid=n, get_closest_marker=lambda _: mark) for n in ids]
         shards.Stretch(0, 1).pytest_collection_modifyitems(config, items)
@@ -68,7 +68,7 @@ def test_rounds_take_the_tests_of_a_module_in_turns(monkeypatch):
     assert taken == [ids[1::2], ids[::2], ids[::2]]
     names = [g.name for share in shards.shares(8, 75) for g in share.groups]
     assert "oldest" in names
-    monkeypatch.setattr(lengths, "commits", lambda: 9)
+    monkeypatch.setattr(lengths, "commits", lambda: 12)
     assert "oldest" not in [g.name for share in shards.shares(8, 75) for g in share.groups]
 
 
@@ -200,12 +200,12 @@ def test_ci_takes_the_share_whose_turn_it_is_and_adds_up_what_passed(tmp_path):
 
     lines = [line for line in done.stdout.splitlines() if "==" not in line]
     assert lines[0].startswith(
-        "share 5/9 of the slow tests; again: make test-shard N=5/9 SHELDUCK_TEST_COMMITS=967"
+        "share 8/12 of the slow tests; again: make test-shard N=8/12 SHELDUCK_TEST_COMMITS=967"
     )
     assert [*map(str.split, lines[1:4])] == [
         ["make", "check", "of", "967"],
         ["make", "test", "of", "967"],
-        ["make", "test-shard", "N=5/9", "of", "967"],
+        ["make", "test-shard", "N=8/12", "of", "967"],
     ]
     assert lines[-1].startswith("8 passed, 0 failed, 2 skipped in ")
     assert done.returncode == 0
@@ -214,7 +214,7 @@ def test_ci_takes_the_share_whose_turn_it_is_and_adds_up_what_passed(tmp_path):
 def test_ci_without_a_history_takes_the_first_share(tmp_path):
     done = ci(tmp_path, 'echo "1 failed, 2 passed in 1.0s"; [ "$1" != test ]')
 
-    assert done.stdout.startswith("share 1/9 of the slow tests")
+    assert done.stdout.startswith("share 1/12 of the slow tests")
     assert done.stdout.splitlines()[-1].startswith("4 passed, 2 failed, 0 skipped in ")
     assert done.returncode == 1
 
@@ -231,4 +231,4 @@ def test_ci_in_a_shallow_checkout_takes_a_share_by_the_name_of_the_commit(tmp_pa
 
     done = ci(checkout, "echo 1 passed in 1.0s")
 
-    assert done.stdout.startswith(f"share {int(name[:6], 16) % 9 + 1}/9 of the slow tests")
+    assert done.stdout.startswith(f"share {int(name[:6], 16) % 12 + 1}/12 of the slow tests")
