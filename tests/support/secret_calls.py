@@ -457,6 +457,7 @@ _ARGUMENTS = {
     "set_option": "'target_file_size', '32MB'",
     "expire_snapshots": "retain_last => 1000",
     "fold": "'keyed'",
+    "carry": "'t', 'carried_by_call'",
     "migrate": "version => '1.1', plan => true",
     "refresh_rollups": "'rolled'",
     "import_delta": "'DELTA', 'by_call'",
@@ -522,6 +523,7 @@ CALLED = (
     *("checkpoint", "check", "maintain", "migrate", "ancestors_of", "remove_orphan_files"),
     *("rewrite_manifests", "rewrite_position_delete_files", "rollback_to_snapshot"),
     *("rollback_to_timestamp", "set_current_snapshot", "fast_forward"),
+    *("carry", "lineage"),
 )
 ENTRIES = (
     FUNCTIONS

@@ -108,9 +108,8 @@ class Stream(TellsOfSpark, in_parts=True):
                 before was carried; mend it, and run the stream again.
             Unsupported: a snapshot changed or deleted rows; see `Lake.stream`.
         """
-        for given, known in ((on_schema_change, ("carry", "fail")), (on_drop, ("drop", "keep"))):
-            if given not in known:
-                raise InvalidRequest(f"{given!r} is none of {', '.join(map(repr, known))}")
+        _require_one_of(on_schema_change, "carry", "fail")
+        _require_one_of(on_drop, "drop", "keep")
         carrying = self._carrying(sink, query_id)
         carrying = replace(carrying, keeps=on_drop == "keep", follows=on_schema_change == "carry")
         _require_sink(carrying)
@@ -137,6 +136,11 @@ class Stream(TellsOfSpark, in_parts=True):
             state = self._flow.state
             name = table_name(split_name(sink), state.current.schema)
         return Carrying(self._flow, state, name, query_id)
+
+
+def _require_one_of(given: str, *known: str) -> None:
+    if given not in known:
+        raise InvalidRequest(f"{given!r} is none of {', '.join(map(repr, known))}")
 
 
 def _carried(carrying: Carrying, step: Step) -> int:
@@ -212,6 +216,8 @@ class CarryVerbs(LakeHandle, in_parts=True):
             ignore_deletes: Leave out what only deletes rows.
         """
         refuse_in_transaction(self._unit, "a stream")
+        if starting_version is not None and not isinstance(starting_version, int):
+            _require_one_of(starting_version, "latest", "all")
         latest = starting_version == "latest"
         version = None if isinstance(starting_version, str) else starting_version
         moment = None if starting_timestamp is None else str(starting_timestamp)

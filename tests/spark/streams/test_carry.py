@@ -404,3 +404,31 @@ def test_a_text_and_fields_that_get_other_names(lake):
     lake.sql(f"INSERT INTO a VALUES (2, {values.format('gg', 'hh')})")
     lake.stream("a").where("id > 0").to("b")
     assert seen(lake, "b") == seen(lake, "a")
+
+
+def test_sql_carries_and_shows_the_lineage(source, spark):
+    lake = source
+    call = "CALL carry('a', 'b', where => 'v < 15', select => ARRAY('id', 'v AS w'))"
+    assert rows(lake.sql(call)) == [(3,)]
+    assert rows(lake.sql(call)) == [(None,)]
+    lake.sql("ALTER TABLE a RENAME COLUMN v TO x; INSERT INTO a VALUES (2, 12, 'y'), (3, 30, 'z')")
+    # One stream, whoever calls it.
+    lake.stream("a").where("v < 15").select("id", "v AS w").to("b")
+    assert seen(lake, "b") == (["id", "w"], [(1, 10), (2, 12)])
+    shown = lake.sql("CALL lineage('b')")
+    assert sorted((r.table, r.column, r.source, r.source_column) for r in shown.collect()) == [
+        ("main.b", "id", "main.a", "id"),
+        ("main.b", "w", "main.a", "x"),
+    ]
+    assert rows(lake.sql("CALL lineage('a')")) == []
+    assert rows(lake.sql("CALL lineage()")) == rows(shown)
+    for wrong in ("on_drop => 'lose'", "starting_version => 'first'", "starting_version => 1.5"):
+        with pytest.raises(InvalidRequest, match="is none of"):
+            lake.sql(f"CALL carry('a', 'c', {wrong})")
+    with pytest.raises(InvalidRequest, match="transaction"), lake.transaction() as tx:
+        tx.sql("CALL carry('a', 'c')")
+    with pytest.raises(NotFound, match="table 'nosuch' does not exist"):
+        lake.sql("CALL carry('nosuch', 'c')")
+    assert [t.name for t in lake.tables()] == ["a", "b"]
+    with pytest.raises(InvalidRequest, match="is none of"):
+        lake.stream("a", starting_version="first")

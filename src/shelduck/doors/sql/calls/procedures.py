@@ -12,8 +12,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from shelduck.branches.verb import fast_forward as fast_forward_table
+from shelduck.carry.verb import CarryVerbs
 from shelduck.doors.sql import transactions
-from shelduck.doors.sql.call_arguments import Moment, by_name, table_name, table_of, values
+from shelduck.doors.sql.call_arguments import Moment, Texts, by_name, table_name, table_of, values
 from shelduck.doors.sql.calls import exchange, functions, upkeep_calls
 from shelduck.errors import InvalidRequest, NotFound, Unsupported
 from shelduck.lake.operation import Answer, Operation, Procedure, Runner
@@ -24,7 +25,7 @@ from shelduck.model.text.names import split_name
 from shelduck.text import foreign_words
 from shelduck.text.tokens.arguments import read_call
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.parts import Call
+from shelduck.text.tokens.parts import Argument, Call
 from shelduck.upkeep.statement import compacted_rows, lake_of
 
 
@@ -91,6 +92,41 @@ def fast_forward(runner: Runner, table: str, branch: str, to: str) -> PlainRows:
     return PlainRows(columns, [(branch, before, now)])
 
 
+def carry(
+    runner: Runner,
+    source: str,
+    sink: str,
+    *,
+    select: Texts | None = None,
+    where: str | None = None,
+    on_drop: str = "drop",
+    query_id: str | None = None,
+    starting_version: Argument = None,
+) -> PlainRows:
+    """Carry what is new in a table, rows and changes of columns, into another one.
+
+    Shows the last snapshot that came, NULL if nothing is new. See `Lake.stream` and `Stream.to`.
+    """
+    lake = CarryVerbs(runner.state, runner.unit)
+    name = str(table_name(runner, source))
+    stream = lake.stream(name, starting_version=starting_version)  # type: ignore[arg-type]
+    stream = stream if where is None else stream.where(where)
+    stream = stream if select is None else stream.select(*select)
+    last = stream.to(str(table_name(runner, sink)), on_drop=on_drop, query_id=query_id)  # type: ignore[arg-type]
+    return PlainRows("snapshot bigint", [(last,)])
+
+
+def lineage(runner: Runner, table: str | None = None) -> PlainRows:
+    """Show which columns follow which through streams, of one table or of all."""
+    name = None if table is None else str(table_name(runner, table))
+    found = CarryVerbs(runner.state, runner.unit).lineage(name)
+    rows = [
+        (one.table, one.column, one.source, one.source_column, one.query, one.lake) for one in found
+    ]
+    columns = "table string, column string, source string, source_column string"
+    return PlainRows(f"{columns}, query string, lake string", rows)
+
+
 def rewrite_position_delete_files(runner: Runner, table: str) -> PlainRows:
     """Write the files again that have deleted rows."""
     return compacted_rows([table_of(runner, table).rewrite_deletes(0)])
@@ -135,6 +171,7 @@ _OF_ICEBERG = by_name(
     *(rollback_to_snapshot, rollback_to_timestamp),
 ) | {"set_current_snapshot": rollback_to_snapshot}
 PROCEDURES: dict[str, Procedure] = {
+    **by_name(carry, lineage),
     **exchange.PROCEDURES,
     **transactions.PROCEDURES,
     **functions.PROCEDURES,
