@@ -52,9 +52,10 @@ from shelduck.objects.statement.views import (
     RenameViewStatement,
     ShowViews,
 )
+from shelduck.write.merge.merge_clauses import When
 from shelduck.write.statement.delete_and_update import Delete, DropPartitions, Truncate, Update
 from shelduck.write.statement.insert_into import Insert
-from shelduck.write.statement.merge_into import InsertRow, MergeStatement, UpdateSet
+from shelduck.write.statement.merge_into import MergeStatement, WrittenClause
 from shelduck.write.statement.row_sources import PartitionSpec
 
 Meaning = tuple[Any, ...]
@@ -391,22 +392,10 @@ def _our_insert(s: Insert) -> Meaning:
     return ("insert", s.name.parts, keys, s.columns or (), condition, *flags)
 
 
-def _our_clause(clause: Any) -> Meaning:
-    kinds = {
-        "UpdateAll": "updatestaraction",
-        "UpdateSet": "updateaction",
-        "DeleteRow": "deleteaction",
-        "InsertAll": "insertstaraction",
-        "InsertRow": "insertaction",
-    }
-    action = clause.action
-    pairs: Any = ()
-    if isinstance(action, UpdateSet):
-        pairs = ((a.path, a.value) for a in action.assignments)
-    elif isinstance(action, InsertRow):
-        pairs = zip(action.columns, action.values, strict=True)
-    told = tuple((path, _plain(value)) for path, value in pairs)
-    return (kinds[type(action).__name__], _plain(clause.condition), told)
+def _our_clause(clause: WrittenClause) -> Meaning:
+    star = "star" if clause.assignments is None else ""
+    told = tuple((a.path, _plain(a.value)) for a in clause.assignments or ())
+    return (f"{clause.action.name.lower()}{star}action", _plain(clause.condition), told)
 
 
 def _our_alias(target: Any) -> str | None:
@@ -414,9 +403,8 @@ def _our_alias(target: Any) -> str | None:
 
 
 def _our_merge(s: MergeStatement) -> Meaning:
-    clauses = (s.matched, s.not_matched, s.not_matched_by_source)
     source = s.source.relations[0].name.parts if s.source.relations else ()
-    told = [tuple(map(_our_clause, each)) for each in clauses]
+    told = [tuple(_our_clause(c) for c in s.clauses if c.when is when) for when in When]
     names = (s.name.parts, _our_alias(s.target), source)
     return ("merge", *names, _plain(s.condition), *told, s.schema_evolution)
 

@@ -7,19 +7,11 @@ import pytest
 from shelduck.doors.sql.parse import parse
 from shelduck.errors import InvalidRequest
 from shelduck.text.tokens.parts import Assignment, Expression, NamedTable, Query, Relation, Target
-from shelduck.write.statement.merge_into import (
-    DeleteRow,
-    DoNothing,
-    InsertAll,
-    InsertRow,
-    MatchedClause,
-    MergeStatement,
-    NotMatchedClause,
-    RaiseError,
-    UpdateAll,
-    UpdateSet,
-)
+from shelduck.write.merge.merge_clauses import MergeAction, When
+from shelduck.write.statement.merge_into import MergeStatement, WrittenClause
 
+MATCHED, NEW, ALONE = When.MATCHED, When.NOT_MATCHED, When.NOT_MATCHED_BY_SOURCE
+UPDATE, INSERT, DELETE = MergeAction.UPDATE, MergeAction.INSERT, MergeAction.DELETE
 T, S = NamedTable(("t",)), NamedTable(("s",))
 ROWS = Target(T, "__lake_target__", "t")
 SOURCE = Query("SELECT * FROM __lake_0__", (Relation(S, "__lake_0__"),))
@@ -50,30 +42,26 @@ def test_all_clauses_are_read_in_the_order_of_their_kind():
         SOURCE,
         "b",
         Expression("a.id = b.id AND b.x > 0"),
-        matched=(
-            MatchedClause(DeleteRow(), Expression("b.gone")),
-            MatchedClause(
-                UpdateSet(
-                    (
-                        Assignment(("a", "v"), Expression("CASE WHEN b.w THEN 1 END")),
-                        Assignment(("st", "f"), None),
-                    )
+        (
+            WrittenClause(MATCHED, DELETE, Expression("b.gone")),
+            WrittenClause(
+                *(MATCHED, UPDATE, Expression("CASE WHEN b.v = 1 THEN true ELSE false END")),
+                (
+                    Assignment(("a", "v"), Expression("CASE WHEN b.w THEN 1 END")),
+                    Assignment(("st", "f"), None),
                 ),
-                Expression("CASE WHEN b.v = 1 THEN true ELSE false END"),
             ),
-            MatchedClause(UpdateAll()),
-        ),
-        not_matched=(
-            NotMatchedClause(
-                InsertRow((("id",), ("v",)), (Expression("b.id"), None)), Expression("b.v > 1")
+            WrittenClause(MATCHED, UPDATE, assignments=None),
+            WrittenClause(
+                *(NEW, INSERT, Expression("b.v > 1")),
+                (Assignment(("id",), Expression("b.id")), Assignment(("v",), None)),
             ),
-            NotMatchedClause(InsertAll()),
-        ),
-        not_matched_by_source=(
-            MatchedClause(
-                UpdateSet((Assignment(("v",), Expression("a.v + 1")),)), Expression("a.v = 1")
+            WrittenClause(NEW, INSERT, assignments=None),
+            WrittenClause(
+                *(ALONE, UPDATE, Expression("a.v = 1")),
+                (Assignment(("v",), Expression("a.v + 1")),),
             ),
-            MatchedClause(DeleteRow()),
+            WrittenClause(ALONE, DELETE),
         ),
         schema_evolution=True,
     )
@@ -131,7 +119,7 @@ def test_two_tables_of_one_name_stay_apart_by_their_schemas():
     assert found.target.source == "__lake_target__ AS `a.t`"
     assert found.source_alias == "b.t"
     assert found.condition.text == "`a.t`.id = `b.t`.id"
-    (assignment,) = found.matched[0].action.assignments
+    (assignment,) = found.clauses[0].assignments
     assert assignment.value.text == "`b.t`.x"
     assert found.target.column(assignment.path, ["id", "x"]) == ("x",)
 
@@ -144,18 +132,20 @@ def test_the_same_table_has_one_placeholder_but_for_the_target():
     assert found.source.text == "SELECT * FROM __lake_0__"
     assert found.condition.text == "t.id = (SELECT max(id) FROM __lake_0__ AS `s`)"
     assert found.condition.relations == (Relation(S, "__lake_0__"),)
-    assert found.matched[0].condition == Expression(
+    assert found.clauses[0].condition == Expression(
         "EXISTS (TABLE __lake_1__)", (Relation(T, "__lake_1__"),)
     )
-    assert found.matched[0].action.assignments[0].value == Expression(
+    assert found.clauses[0].assignments[0].value == Expression(
         "(SELECT 1 FROM __lake_2__ AS `u`)", (Relation(NamedTable(("u",)), "__lake_2__"),)
     )
 
 
 def test_clauses_of_different_kinds_may_stand_in_any_order():
     found = one(f"{HEAD} WHEN NOT MATCHED THEN INSERT * WHEN MATCHED THEN DELETE")
-    assert found.matched == (MatchedClause(DeleteRow()),)
-    assert found.not_matched == (NotMatchedClause(InsertAll()),)
+    assert found.clauses == (
+        WrittenClause(NEW, INSERT, assignments=None),
+        WrittenClause(MATCHED, DELETE),
+    )
 
 
 @pytest.mark.parametrize(
@@ -218,30 +208,33 @@ def test_an_alias_may_name_the_columns():
 @pytest.mark.parametrize(
     ("words", "action"),
     [
-        ("UPDATE", UpdateAll(by_position=True)),
-        ("UPDATE BY POSITION", UpdateAll(by_position=True)),
-        ("UPDATE BY NAME", UpdateAll()),
-        ("UPDATE SET *", UpdateAll()),
-        ("DO NOTHING", DoNothing()),
-        ("ERROR", RaiseError("MERGE: WHEN MATCHED")),
-        ("ERROR 'no'", RaiseError("no")),
+        ("UPDATE", (UPDATE, None, True)),
+        ("UPDATE BY POSITION", (UPDATE, None, True)),
+        ("UPDATE BY NAME", (UPDATE, None)),
+        ("UPDATE SET *", (UPDATE, None)),
+        ("DO NOTHING", (MergeAction.NOTHING, ())),
+        ("ERROR", (MergeAction.ERROR, (), False, "MERGE: WHEN MATCHED")),
+        ("ERROR 'no'", (MergeAction.ERROR, (), False, "no")),
     ],
 )
 def test_duckdbs_actions_are_read(words, action):
     found = one(f"MERGE INTO t USING s USING (id, `b c`) WHEN MATCHED THEN {words}")
     assert found.condition == ("id", "b c")
-    assert found.matched == (MatchedClause(action),)
+    assert found.clauses == (WrittenClause(MATCHED, action[0], None, *action[1:]),)
 
 
 @pytest.mark.parametrize(
     ("words", "action"),
     [
-        ("INSERT", InsertAll(by_position=True)),
-        ("INSERT BY NAME", InsertAll()),
-        ("INSERT VALUES (s.a, DEFAULT)", InsertRow((), (Expression("s.a"), None))),
-        ("DO NOTHING", DoNothing()),
+        ("INSERT", (INSERT, None, True)),
+        ("INSERT BY NAME", (INSERT, None)),
+        (
+            "INSERT VALUES (s.a, DEFAULT)",
+            (INSERT, (Assignment((), Expression("s.a")), Assignment((), None))),
+        ),
+        ("DO NOTHING", (MergeAction.NOTHING, ())),
     ],
 )
 def test_duckdbs_insertions_are_read(words, action):
     found = one(f"{HEAD} WHEN NOT MATCHED THEN {words}")
-    assert found.not_matched == (NotMatchedClause(action),)
+    assert found.clauses == (WrittenClause(NEW, action[0], None, *action[1:]),)

@@ -16,6 +16,7 @@ from shelduck.text.tokens.parts import (
     Selection,
     Target,
 )
+from shelduck.write.merge.merge_clauses import MergeAction, When
 from shelduck.write.statement.delete_and_update import (
     Delete,
     DeleteUsing,
@@ -24,7 +25,7 @@ from shelduck.write.statement.delete_and_update import (
     UpdateFrom,
 )
 from shelduck.write.statement.insert_into import Insert, PartitionValue
-from shelduck.write.statement.merge_into import DeleteRow, MatchedClause, UpdateSet
+from shelduck.write.statement.merge_into import WrittenClause
 from shelduck.write.statement.returning import Returning
 
 T = NamedTable(("t",))
@@ -275,7 +276,8 @@ def test_update_from_is_a_merge_that_updates():
     )
     assert (found.source_alias, found.condition) == ("u", Expression("x.k = u.k"))
     values = (Assignment(("a",), Expression("u.b")), Assignment(("c",), None))
-    assert found.matched == (MatchedClause(UpdateSet(values)),)
+    made = WrittenClause(When.MATCHED, MergeAction.UPDATE, assignments=values)
+    assert found.clauses == (made,)
 
 
 def test_from_of_a_comparison_is_no_source():
@@ -291,7 +293,7 @@ def test_delete_using_is_a_merge_that_deletes():
     found = one("DELETE FROM s.t USING (VALUES (1)) AS u(k) WHERE t.k = u.k")
     assert isinstance(found, DeleteUsing)
     assert found.source == Query("SELECT * FROM (VALUES (1)) AS `u`(`k`)")
-    assert found.matched == (MatchedClause(DeleteRow()),)
+    assert found.clauses == (WrittenClause(When.MATCHED, MergeAction.DELETE),)
 
 
 @pytest.mark.parametrize(

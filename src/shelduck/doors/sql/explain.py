@@ -19,9 +19,10 @@ from shelduck.read.scan.rollup_rule import collecting_choices
 from shelduck.text.query.rewriting import begins_query, read_query
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import NamedTable, Query, Relation, Statement, Target, query_over
+from shelduck.write.merge.merge_clauses import join_of
 from shelduck.write.statement.delete_and_update import Delete, Update
 from shelduck.write.statement.insert_into import Insert
-from shelduck.write.statement.merge_into import InsertRow, MergeStatement, UpdateSet
+from shelduck.write.statement.merge_into import MergeStatement
 from shelduck.write.statement.returning import Changing
 
 _MODES = ("EXTENDED", "FORMATTED", "COST", "CODEGEN", "LOGICAL")
@@ -80,11 +81,8 @@ def _assigned(statement: Changing) -> tuple[tuple[Path, ...], Target | None]:
         return tuple(a.path for a in statement.assignments), statement.rows.target
     if isinstance(statement, Delete):
         return (), None
-    changing = [*statement.matched, *statement.not_matched_by_source]
-    sets = [c.action for c in changing if isinstance(c.action, UpdateSet)]
-    rows = [c.action for c in statement.not_matched if isinstance(c.action, InsertRow)]
-    paths = [a.path for each in sets for a in each.assignments]
-    return (*paths, *(path for row in rows for path in row.columns)), statement.target
+    assigned = [a.path for clause in statement.clauses for a in clause.assignments or ()]
+    return tuple(path for path in assigned if path), statement.target
 
 
 def _changed_rows(statement: Changing) -> Query:
@@ -102,8 +100,7 @@ def _changed_rows(statement: Changing) -> Query:
 
 def _joined(merge: MergeStatement) -> Query:
     """Return the join of a MERGE; which rows of the two sides are kept, its clauses say."""
-    kept = bool(merge.not_matched), bool(merge.not_matched_by_source)
-    kind = {(True, True): "FULL", (True, False): "RIGHT", (False, True): "LEFT"}.get(kept, "INNER")
+    kind = join_of({clause.when for clause in merge.clauses}).replace("_", " ").upper()
     on = merge.condition
     using = (
         f"USING ({', '.join(map(backticked, on))})" if isinstance(on, tuple) else f"ON ({on.text})"

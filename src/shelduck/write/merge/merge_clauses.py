@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
@@ -102,11 +103,7 @@ class Merge:
     @property
     def join(self) -> str:
         """Return the cheapest join of the table with the source that has all rows with a clause."""
-        if not self.of(When.NOT_MATCHED_BY_SOURCE):
-            if not self.of(When.NOT_MATCHED):
-                return "inner"
-            return "right_outer"
-        return "full_outer" if self.of(When.NOT_MATCHED) else "left_outer"
+        return join_of({clause.when for clause in self.clauses})
 
     @property
     def only_inserts(self) -> bool:
@@ -141,6 +138,13 @@ class Merge:
         if self.source_alias is None:
             return source[backticked(name)]
         return Sql(f"{backticked(self.source_alias)}.{backticked(name)}")
+
+
+def join_of(kinds: Collection[When]) -> str:
+    """Return the join of a table with a source that has all rows of these kinds."""
+    if When.NOT_MATCHED_BY_SOURCE in kinds:
+        return "full_outer" if When.NOT_MATCHED in kinds else "left_outer"
+    return "right_outer" if When.NOT_MATCHED in kinds else "inner"
 
 
 def evolving_columns(merge: Merge, source: T.StructType) -> T.StructType:

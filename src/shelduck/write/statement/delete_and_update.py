@@ -16,13 +16,8 @@ from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.parts import Assignment, NamedTable, OfRows, OfTable, Selection
 from shelduck.write.edit_verbs import EditVerbs, delete_from, update_in
 from shelduck.write.hooks import carry_out_rows, changed_rows, settled_rows
-from shelduck.write.statement.merge_into import (
-    DeleteRow,
-    MatchedClause,
-    MergeStatement,
-    UpdateSet,
-    merge,
-)
+from shelduck.write.merge.merge_clauses import MergeAction, When
+from shelduck.write.statement.merge_into import MergeStatement, WrittenClause, merge
 from shelduck.write.statement.row_sources import (
     PartitionSpec,
     chosen_by,
@@ -71,7 +66,8 @@ def read_delete(cursor: Cursor) -> Delete | DeleteUsing:
     found, alias = take_target(cursor, "WHERE")
     if cursor.accept("USING"):
         _, target, query, source, on = take_joined(cursor, found, alias, [])
-        return DeleteUsing(target, query, source, on, (MatchedClause(DeleteRow()),))
+        clause = WrittenClause(When.MATCHED, MergeAction.DELETE)
+        return DeleteUsing(target, query, source, on, (clause,))
     return Delete(selection(cursor, found, alias))
 
 
@@ -108,8 +104,9 @@ def read_update(cursor: Cursor) -> Update | UpdateFrom:
         behind = cursor.at
         cursor.expect("FROM")
         texts, target, query, source, on = take_joined(cursor, found, alias, [(first, behind)])
-        values = UpdateSet(tuple(a.rewritten(texts) for a in assignments))
-        return UpdateFrom(target, query, source, on, (MatchedClause(values),))
+        values = tuple(a.rewritten(texts) for a in assignments)
+        clause = WrittenClause(When.MATCHED, MergeAction.UPDATE, assignments=values)
+        return UpdateFrom(target, query, source, on, (clause,))
     condition = take_condition(cursor)
     cursor.end()
     texts = Rewriting(cursor, [(first, cursor.at)], target=found)

@@ -39,73 +39,25 @@ NAMELESS = "__shelduck_source__"
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateAll:
-    """UPDATE SET *: each column becomes the source's column of the same name, or place."""
+class WrittenClause:
+    """One WHEN … THEN as it is written; `MergeClause` has the values for a table.
 
-    by_position: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateSet:
-    """UPDATE SET with assignments, no path of which is equal to another one or within it."""
-
-    assignments: tuple[Assignment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteRow:
-    """DELETE, as an action of MERGE."""
-
-
-@dataclass(frozen=True, slots=True)
-class DoNothing:
-    """DO NOTHING: the row stays, or does not come, and no later clause takes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class RaiseError:
-    """ERROR: a row that the clause takes fails the statement."""
-
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class InsertAll:
-    """INSERT *: each column is the source's column of the same name, or place."""
-
-    by_position: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class InsertRow:
-    """INSERT (columns) VALUES (values): as many values as columns, None for DEFAULT.
-
-    No columns are all columns of the table, in their order.
+    ``assignments`` are those of UPDATE and INSERT, None for ``*``: each column becomes the source's
+    column of the same name or, with ``by_position``, place. Those of an INSERT without columns have
+    no paths, and are for all columns of the table, in their order. ``message`` is that of ERROR.
     """
 
-    columns: tuple[Path, ...]
-    values: tuple[Expression | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MatchedClause:
-    """WHEN MATCHED or WHEN NOT MATCHED BY SOURCE; the latter never holds UpdateAll."""
-
-    action: UpdateAll | UpdateSet | DeleteRow | DoNothing | RaiseError
+    when: When
+    action: MergeAction
     condition: Expression | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NotMatchedClause:
-    """WHEN NOT MATCHED [BY TARGET]; the condition sees the source alone."""
-
-    action: InsertAll | InsertRow | DoNothing | RaiseError
-    condition: Expression | None = None
+    assignments: tuple[Assignment, ...] | None = ()
+    by_position: bool = False
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeStatement(Statement):
-    """MERGE INTO: the clauses of each kind in order, at least one in all.
+    """MERGE INTO, with at least one clause.
 
     A row takes the first clause of its kind whose condition is true; only the last of a kind may be
     without one. ``source_alias`` is None for a query without an alias; a table has its own name.
@@ -116,9 +68,7 @@ class MergeStatement(Statement):
     source: Query
     source_alias: str | None
     condition: Expression | tuple[str, ...]
-    matched: tuple[MatchedClause, ...] = ()
-    not_matched: tuple[NotMatchedClause, ...] = ()
-    not_matched_by_source: tuple[MatchedClause, ...] = ()
+    clauses: tuple[WrittenClause, ...]
     schema_evolution: bool = False
     expects: tuple[Member, ...] = ()
 
@@ -127,47 +77,26 @@ class MergeStatement(Statement):
         """The table that is changed."""
         return self.target.name
 
-    @property
-    def clauses(self) -> list[tuple[When, MatchedClause | NotMatchedClause]]:
-        """All clauses, each with the rows that it is for."""
-        of_kinds: dict[When, Sequence[MatchedClause | NotMatchedClause]] = {
-            When.MATCHED: self.matched,
-            When.NOT_MATCHED_BY_SOURCE: self.not_matched_by_source,
-            When.NOT_MATCHED: self.not_matched,
-        }
-        return [(when, clause) for when, some in of_kinds.items() for clause in some]
-
 
 @dataclass(slots=True)
 class _Clause:
     """A WHEN clause whose expressions are not rewritten yet."""
 
+    when: When
+    action: MergeAction = MergeAction.NOTHING
     condition: Span | None = None
-    whole: DeleteRow | DoNothing | RaiseError | None = None
+    assignments: list[AssignmentSpan] | None = field(default_factory=list)
     by_position: bool = False
-    assignments: list[AssignmentSpan] | None = None
-    columns: list[Path] | None = None
-    values: list[Span | None] = field(default_factory=list)
+    message: str = ""
 
-    def changing(self, texts: Rewriting) -> MatchedClause:
-        """Return the clause as one that changes a row of the target."""
-        condition = expression_of(texts, self.condition)
-        if self.whole is not None:
-            return MatchedClause(self.whole, condition)
-        if self.assignments is None:
-            return MatchedClause(UpdateAll(self.by_position), condition)
-        assignments = tuple(a.rewritten(texts) for a in self.assignments)
-        return MatchedClause(UpdateSet(assignments), condition)
-
-    def inserting(self, texts: Rewriting) -> NotMatchedClause:
-        """Return the clause as one that inserts a row."""
-        condition = expression_of(texts, self.condition)
-        if isinstance(self.whole, DoNothing | RaiseError):
-            return NotMatchedClause(self.whole, condition)
-        if self.columns is None:
-            return NotMatchedClause(InsertAll(self.by_position), condition)
-        values = tuple(expression_of(texts, value) for value in self.values)
-        return NotMatchedClause(InsertRow(tuple(self.columns), values), condition)
+    def rewritten(self, texts: Rewriting) -> WrittenClause:
+        """Return the clause as the statement holds it."""
+        given = self.assignments
+        return WrittenClause(
+            *(self.when, self.action, expression_of(texts, self.condition)),
+            None if given is None else tuple(a.rewritten(texts) for a in given),
+            *(self.by_position, self.message),
+        )
 
 
 def read_merge(cursor: Cursor) -> MergeStatement:
@@ -189,9 +118,7 @@ def read_merge(cursor: Cursor) -> MergeStatement:
         query,
         source_alias,
         equal if condition is None else texts.expression(condition),
-        tuple(c.changing(texts) for c in clauses[When.MATCHED]),
-        tuple(c.inserting(texts) for c in clauses[When.NOT_MATCHED]),
-        tuple(c.changing(texts) for c in clauses[When.NOT_MATCHED_BY_SOURCE]),
+        tuple(clause.rewritten(texts) for clause in clauses),
         evolution,
         expects,
     )
@@ -205,21 +132,21 @@ def _on(cursor: Cursor) -> tuple[Span | None, tuple[str, ...]]:
     return skip_expression(cursor, ("WHEN",), what="a condition"), ()
 
 
-def _taken_clauses(cursor: Cursor) -> dict[When, list[_Clause]]:
-    found: dict[When, list[_Clause]] = {when: [] for when in When}
+def _taken_clauses(cursor: Cursor) -> list[_Clause]:
+    found: list[_Clause] = []
     if not cursor.sees("WHEN"):
         raise cursor.failure("WHEN MATCHED or WHEN NOT MATCHED")
     while cursor.sees("WHEN"):
         start = cursor.at
         cursor.take()
         kind = _kind(cursor)
-        if found[kind] and found[kind][-1].condition is None:
+        if any(each.when is kind and each.condition is None for each in found):
             cursor.at = start
             raise cursor.failure(
                 f"no further WHEN {kind.value} (the previous one has no condition and takes every"
                 " row)"
             )
-        found[kind].append(_clause(cursor, kind))
+        found.append(_clause(cursor, kind))
     return found
 
 
@@ -237,34 +164,37 @@ def _kind(cursor: Cursor) -> When:
 
 
 def _clause(cursor: Cursor, kind: When) -> _Clause:
-    clause = _Clause()
+    clause = _Clause(kind)
     if cursor.accept("AND"):
         clause.condition = skip_expression(cursor, ("THEN",), what="a condition")
     cursor.expect("THEN")
     if cursor.accept("DO", "NOTHING"):
-        clause.whole = DoNothing()
-    elif cursor.accept("ERROR"):
+        return clause
+    if cursor.accept("ERROR"):
+        clause.action = MergeAction.ERROR
         has_text = cursor.peek().kind is TokenKind.STRING
-        clause.whole = RaiseError(cursor.string() if has_text else f"MERGE: WHEN {kind.value}")
+        clause.message = cursor.string() if has_text else f"MERGE: WHEN {kind.value}"
     elif kind is When.NOT_MATCHED:
         if not cursor.accept("INSERT"):
             raise cursor.failure(f"INSERT (WHEN {kind.value} has no row to change)")
+        clause.action = MergeAction.INSERT
         _insert(cursor, clause)
     elif cursor.accept("DELETE"):
-        clause.whole = DeleteRow()
+        clause.action = MergeAction.DELETE
     elif cursor.accept("UPDATE"):
-        _update(cursor, clause, kind)
+        clause.action = MergeAction.UPDATE
+        _update(cursor, clause)
     else:
         raise cursor.failure("UPDATE or DELETE")
     return clause
 
 
-def _update(cursor: Cursor, clause: _Clause, kind: When) -> None:
+def _update(cursor: Cursor, clause: _Clause) -> None:
     """Take what follows UPDATE: SET and assignments, or all columns."""
     if cursor.accept("SET") and not cursor.sees("*"):
         clause.assignments = take_assignments(cursor, "WHEN")
         return
-    if kind is When.NOT_MATCHED_BY_SOURCE:
+    if clause.when is When.NOT_MATCHED_BY_SOURCE:
         raise cursor.failure("a column (WHEN NOT MATCHED BY SOURCE has no source row for *)")
     _take_all(cursor, clause)
 
@@ -274,37 +204,31 @@ def _take_all(cursor: Cursor, clause: _Clause) -> None:
     by_name = cursor.accept("*") or cursor.accept("BY", "NAME")
     if not by_name:
         cursor.accept("BY", "POSITION")
-    clause.by_position = not by_name
+    clause.assignments, clause.by_position = None, not by_name
 
 
 def _insert(cursor: Cursor, clause: _Clause) -> None:
     """Take what follows INSERT: columns and values, or all columns."""
-    if cursor.accept("VALUES", "("):
-        clause.columns = []
-        _take_values(cursor, clause)
-        return
-    if not cursor.accept("("):
-        _take_all(cursor, clause)
-        return
-    clause.columns = []
-    while True:
-        start = cursor.at
-        path = cursor.path()
-        if [p.lower() for p in path] in [[p.lower() for p in other] for other in clause.columns]:
-            cursor.at = start
-            raise cursor.failure("each column only once")
-        clause.columns.append(path)
-        if not cursor.accept(","):
-            break
-    cursor.expect(")", "VALUES", "(")
-    _take_values(cursor, clause)
-
-
-def _take_values(cursor: Cursor, clause: _Clause) -> None:
-    clause.values += cursor.listed(lambda c: take_value(c, (",", ")")))
-    if clause.columns and len(clause.values) != len(clause.columns):
-        raise cursor.failure(f"{len(clause.columns)} values, one for each column")
+    columns: list[Path] = []
+    if not cursor.accept("VALUES", "("):
+        if not cursor.accept("("):
+            _take_all(cursor, clause)
+            return
+        while True:
+            start = cursor.at
+            path = cursor.path()
+            if [p.lower() for p in path] in [[p.lower() for p in other] for other in columns]:
+                cursor.at = start
+                raise cursor.failure("each column only once")
+            columns.append(path)
+            if not cursor.accept(","):
+                break
+        cursor.expect(")", "VALUES", "(")
+    values = cursor.listed(lambda c: take_value(c, (",", ")")))
+    if columns and len(values) != len(columns):
+        raise cursor.failure(f"{len(columns)} values, one for each column")
     cursor.expect(")")
+    clause.assignments = list(map(AssignmentSpan, columns or [()] * len(values), values))
 
 
 def merge(runner: Runner, statement: MergeStatement) -> Result:
@@ -314,10 +238,11 @@ def merge(runner: Runner, statement: MergeStatement) -> Result:
         inside = runner.inside(unit)
         rows = settled_rows(unit, inside.name(statement.name))
         source, on = inside.query(statement.source), statement.condition
-        with inside.views(*expressions_of(statement)) as named:
+        with inside.views(*_expressions_of(statement)) as named:
+            work = _Clauses(statement, rows.table, source.columns, named)
             wanted = Merge(
                 on if isinstance(on, tuple) else named(on.text),
-                tuple(clauses_of(statement, rows.table, source.columns, named)),
+                tuple(map(work.made, statement.clauses)),
                 statement.target.alias,
                 statement.source_alias or NAMELESS,
                 statement.schema_evolution,
@@ -328,71 +253,50 @@ def merge(runner: Runner, statement: MergeStatement) -> Result:
     return carry_out_rows(runner.state, runner.unit, prepare)
 
 
-def expressions_of(statement: MergeStatement) -> Iterator[Expression | None]:
-    """Yield all expressions of a MERGE."""
+def _expressions_of(statement: MergeStatement) -> Iterator[Expression | None]:
     if isinstance(statement.condition, Expression):
         yield statement.condition
-    for _, clause in statement.clauses:
+    for clause in statement.clauses:
         yield clause.condition
-        match clause.action:
-            case UpdateSet(assignments):
-                yield from (a.value for a in assignments)
-            case InsertRow(_, values):
-                yield from values
-
-
-def clauses_of(
-    statement: MergeStatement,
-    table: TableVersion,
-    given: Sequence[str],
-    named: Callable[[str], str],
-) -> Iterator[MergeClause]:
-    """Return the clauses of a MERGE; ``given`` are the source's columns.
-
-    ``named`` replaces placeholders in a text by names of tables.
-    """
-    work = _Clauses(statement, table, given, named)
-    return (work.made(when, clause) for when, clause in statement.clauses)
+        yield from (a.value for a in clause.assignments or ())
 
 
 @dataclass(frozen=True, slots=True)
 class _Clauses:
+    """The clauses of a MERGE for a table; ``given`` are the source's columns.
+
+    ``named`` replaces placeholders in a text by names of tables.
+    """
+
     statement: MergeStatement
     table: TableVersion
     given: Sequence[str]
     named: Callable[[str], str]
 
-    def made(self, when: When, clause: MatchedClause | NotMatchedClause) -> MergeClause:
+    def made(self, clause: WrittenClause) -> MergeClause:
         """Return a clause with its values."""
-        condition = self._text(clause.condition)
-        match clause.action:
-            case DeleteRow():
-                return MergeClause(when, MergeAction.DELETE, condition=condition)
-            case DoNothing():
-                return MergeClause(when, MergeAction.NOTHING, condition=condition)
-            case RaiseError(message):
-                return MergeClause(when, MergeAction.ERROR, condition=condition, message=message)
-            case UpdateSet(assignments):
-                found = set_values(self.statement.target, assignments, self.table, self.named)
-                return MergeClause(when, MergeAction.UPDATE, tuple(found), condition)
-            case InsertRow(columns, cells):
-                texts = [self._text(cell) for cell in cells]
-                return MergeClause(when, MergeAction.INSERT, self._row(columns, texts), condition)
-            case UpdateAll(by_position) | InsertAll(by_position) as every:
-                is_new = isinstance(every, InsertAll)
-                action = MergeAction.INSERT if is_new else MergeAction.UPDATE
-                values = self._in_places() if by_position else None
-                return MergeClause(when, action, values, condition)
+        condition, values = self._text(clause.condition), clause.assignments
+        made: Sequence[SetValue] | None = None
+        if values is None:
+            made = self._in_places() if clause.by_position else None
+        elif clause.action is MergeAction.INSERT:
+            made = self._row(
+                [a.path for a in values if a.path], [self._text(a.value) for a in values]
+            )
+        else:
+            made = set_values(self.statement.target, values, self.table, self.named)
+        found = None if made is None else tuple(made)
+        return MergeClause(clause.when, clause.action, found, condition, clause.message)
 
     def _text(self, found: Expression | None) -> str | None:
         return None if found is None else self.named(found.text)
 
-    def _in_places(self) -> tuple[SetValue, ...]:
+    def _in_places(self) -> list[SetValue]:
         """Return for each column of the table the source's column at its place."""
         alias = backticked(self.statement.source_alias or NAMELESS)
-        return self._row((), [f"{alias}.{backticked(name)}" for name in self.given])
+        return self._row([], [f"{alias}.{backticked(name)}" for name in self.given])
 
-    def _row(self, columns: Sequence[Path], values: Sequence[str | None]) -> tuple[SetValue, ...]:
+    def _row(self, columns: Sequence[Path], values: Sequence[str | None]) -> list[SetValue]:
         paths = columns or [(name,) for name in self.table.columns.names]
         if len(paths) != len(values):
             raise InvalidRequest(
@@ -401,10 +305,10 @@ class _Clauses:
                 " columns"
             )
         known = self.table.columns
-        return tuple(
+        return [
             SetValue(path, None if value is None else as_time(value, known.find(path)))
             for path, value in zip(paths, values, strict=True)
-        )
+        ]
 
 
 OPERATIONS = (Operation("MERGE", MergeStatement, merge, read_merge, counts=True),)
