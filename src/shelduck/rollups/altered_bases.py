@@ -42,8 +42,14 @@ from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.model.text.names import quote_name
 from shelduck.read.table_rows import TableRows
 from shelduck.rollups.following import make_anew, remake
-from shelduck.rollups.rollup_plan import has_other_values, is_current, measured_type, renumbered
-from shelduck.rollups.rollup_tables import create_rollup, rollups_of, spec_for
+from shelduck.rollups.rollup_plan import (
+    has_other_values,
+    is_current,
+    measured_type,
+    plan_again,
+    renumbered,
+)
+from shelduck.rollups.rollup_tables import rollups_of, stage_rollup
 from shelduck.write.hooks import settled_rows
 
 
@@ -148,12 +154,11 @@ def stage_converted(
             left.append(rollup.name)
             unit.workspace.alter_table(alteration(table, told))
             continue
-        spec = spec_for(base, told)
+        planned = plan_again(base, told)
         unit.workspace.drop_table(table)
-        if spec is not None:
+        if planned is not None:
             left.append(rollup.name)
-            unique = uuid_of_next(table.uuid)
-            made = create_rollup(unit, base, spec, for_use=False, unique=unique)
+            made = stage_rollup(unit, base, planned, uuid_of_next(table.uuid))
             make_anew(unit, base, made, now, required=True)
     properties = with_rollup_names(base.properties, tuple(left))
     texts = changed_texts(change.table.properties, properties)

@@ -121,14 +121,19 @@ def spec_of(base: TableVersion, table: TableVersion) -> RollupSpec | None:
     return RollupSpec(rollup.name, tuple(columns), tuple(measures), sorted_by)
 
 
+def plan_again(base: TableVersion, table: TableVersion) -> RollupTable | None:
+    """Return what a rollup would be if it were made now, None if it is no longer possible."""
+    spec = spec_of(base, table)
+    try:
+        return None if spec is None else plan_rollup(base, spec, for_use=False)
+    except InvalidRequest:
+        return None
+
+
 def is_current(base: TableVersion, table: TableVersion) -> bool:
     """Return whether a rollup has the columns that it would get if it were made now."""
-    spec = spec_of(base, table)
-    if spec is None:
-        return False
-    try:
-        wanted = plan_rollup(base, spec, for_use=False)
-    except InvalidRequest:
+    wanted = plan_again(base, table)
+    if wanted is None:
         return False
     rollup = definition_of(table)
     held = {c.id: c for c in rollup.columns}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql import types as T  # noqa: N812 - Spark's own name for it
 
@@ -27,7 +27,7 @@ from shelduck.write.changes.append import Placing, append_rows
 from shelduck.write.changes.edits import Versions, row_rules, truncate_rows, write_versions
 from shelduck.write.changes.overwrite import overwrite_table
 from shelduck.write.merge.key_ranges import key_ends
-from shelduck.write.merge.load_rows import GONE, ORDER, Folding, ordered, without_rows
+from shelduck.write.merge.load_rows import GONE, ORDER, Folding, ordered, same_keys, without_rows
 from shelduck.write.parquet.kept import keep, shared
 
 _SILENT = Placing(show_progress=False)
@@ -70,9 +70,9 @@ def followed(
     keys = found.rows
     ends = key_ends(keys, rollup.key_fields)
     near = ends.near(rollup.key_fields)
-    dead = keep(rollup.own_of_keys(rows.frame(spark, None, ORIGINS).where(near), keys))
+    dead = keep(_having(rows.frame(spark, None, ORIGINS).where(near), rollup.key_fields, keys))
     sources = rollup.sources
-    alive = rollup.of_keys(base.frame(spark).where(ends.near(sources)), keys)
+    alive = _having(base.frame(spark).where(ends.near(sources)), sources, keys)
     content = keep(rollup.content(alive))
     counts = Counts(inserted=content.count, deleted=dead.count)
     if not counts.rows:
@@ -174,16 +174,6 @@ class RollupRows:
         by_id = {c.id: c for c in self.rollup.columns}
         return select_named(rows, [self._part(by_id[i]) for i in ids]).distinct()
 
-    def of_keys(self, rows: DataFrame, keys: DataFrame) -> DataFrame:
-        """Return the rows of the base that have one of the rollup's keys."""
-        by_id = {c.id: c for c in self.rollup.columns}
-        own = [F.col(self._source(by_id[f.id])) for f in self.key_fields]
-        return _having(rows, own, keys)
-
-    def own_of_keys(self, rows: DataFrame, keys: DataFrame) -> DataFrame:
-        """Return the rows of the rollup that have one of the keys."""
-        return _having(rows, [F.col(backticked(f.name)) for f in self.key_fields], keys)
-
     @property
     def sources(self) -> list[Field]:
         """Return the base's columns that are the rollup's keys, in their order."""
@@ -207,10 +197,9 @@ class RollupRows:
         return Named(target.name, self._source(column), spark_type(target.type, target.name))
 
 
-def _having(rows: DataFrame, own: Sequence[Column], keys: DataFrame) -> DataFrame:
+def _having(rows: DataFrame, own: Sequence[Field], keys: DataFrame) -> DataFrame:
+    """Return the rows of a rollup or of its base that have one of the rollup's keys."""
     names = [f"__shelduck_key_{n}" for n in range(len(own))]
     wanted = keys.toDF(*names)
-    same = F.lit(True)
-    for name, column in zip(names, own, strict=True):
-        same = same & column.eqNullSafe(F.col(name))
+    same = same_keys(zip(names, (backticked(f.name) for f in own), strict=True))
     return rows.join(wanted, same, "left_semi")

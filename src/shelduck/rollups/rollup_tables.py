@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from shelduck.errors import AlreadyExists, InvalidRequest, NotFound
+from shelduck.errors import AlreadyExists, NotFound
 from shelduck.lake.results import TableName
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import alteration
@@ -20,7 +20,7 @@ from shelduck.model.tables.rollup import (
     with_rollup_names,
 )
 from shelduck.model.tables.table_version import TableVersion
-from shelduck.rollups.rollup_plan import plan_rollup, spec_of
+from shelduck.rollups.rollup_plan import RollupTable, plan_again, plan_rollup
 
 
 def rollups_of(
@@ -56,12 +56,7 @@ def settling(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Settl
 
 
 def create_rollup(
-    unit: UnitOfWork,
-    base: TableVersion,
-    spec: RollupSpec,
-    *,
-    for_use: bool = True,
-    unique: str | None = None,
+    unit: UnitOfWork, base: TableVersion, spec: RollupSpec, *, unique: str | None = None
 ) -> TableVersion:
     """Stage the empty table of a rollup; its base does not list it yet.
 
@@ -69,11 +64,17 @@ def create_rollup(
 
     Raises what `plan_rollup` raises, and AlreadyExists if the name is taken.
     """
-    planned = plan_rollup(base, spec, for_use=for_use)
-    name = rollup_name(base, spec.name)
+    return stage_rollup(unit, base, plan_rollup(base, spec), unique)
+
+
+def stage_rollup(
+    unit: UnitOfWork, base: TableVersion, planned: RollupTable, unique: str | None
+) -> TableVersion:
+    """Stage the empty table of a rollup as it is planned."""
+    name = rollup_name(base, planned.rollup.name)
     if unit.workspace.has_table(name):
         raise AlreadyExists(
-            f"Rollup index {spec.name} of {base.full_name} already exists", about="rollup"
+            f"Rollup index {planned.rollup.name} of {base.full_name} already exists", about="rollup"
         )
     return unit.workspace.create_table(
         name,
@@ -109,21 +110,9 @@ def redefined(unit: UnitOfWork, base: TableVersion, table: TableVersion) -> Tabl
     The caller fills it in the same snapshot. Returns None if the rollup is no longer possible; it
     is then dropped.
     """
-    rollup = definition_of(table)
-    spec = spec_for(base, table)
-    if spec is None:
-        drop_rollup(unit, base, rollup.name)
+    planned = plan_again(base, table)
+    if planned is None:
+        drop_rollup(unit, base, definition_of(table).name)
         return None
     unit.workspace.drop_table(table)
-    return create_rollup(unit, base, spec, for_use=False, unique=uuid_of_next(table.uuid))
-
-
-def spec_for(base: TableVersion, table: TableVersion) -> RollupSpec | None:
-    """Return the current definition of a rollup, None if it is no longer possible."""
-    spec = spec_of(base, table)
-    if spec is not None:
-        try:
-            plan_rollup(base, spec, for_use=False)
-        except InvalidRequest:
-            return None
-    return spec
+    return stage_rollup(unit, base, planned, uuid_of_next(table.uuid))

@@ -70,7 +70,7 @@ def matched_rows(
     before = [Named(_OLD.format(n), backticked(f.name)) for n, f in enumerate(old)]
     ours = select_named(target, before + origins)
     pairs = [(was[f.id], backticked(f.name)) for f in folding.key_fields]
-    joined = ours.join(shared(source, loaded), _same(pairs))
+    joined = ours.join(shared(source, loaded), same_keys(pairs))
     action, gone = f"{MergeAction.UPDATE.value}", "false"
     columns = [Named(f.name, backticked(f.name)) for f in folding.columns]
     if folding.is_unique:
@@ -231,7 +231,7 @@ def without_rows(rows: DataFrame, gone: DataFrame) -> DataFrame:
     """Return the rows that are not among ``gone`` ones, by their origins."""
     names = [_OLD.format(n) for n in range(len(_ORIGINS))]
     others = select_named(gone, [Named(n, o) for o, n in zip(_ORIGINS, names, strict=True)])
-    return rows.join(others, _same(zip(names, _ORIGINS, strict=True)), "left_anti")
+    return rows.join(others, same_keys(zip(names, _ORIGINS, strict=True)), "left_anti")
 
 
 def _joined(rows: DataFrame, others: DataFrame, keys: Sequence[Field], how: str) -> DataFrame:
@@ -240,10 +240,10 @@ def _joined(rows: DataFrame, others: DataFrame, keys: Sequence[Field], how: str)
     own = [Named(n, backticked(f.name)) for f, n in zip(keys, names, strict=True)]
     found = select_named(others, own).distinct()
     pairs = zip(names, (backticked(f.name) for f in keys), strict=True)
-    return rows.join(found, _same(pairs), how)
+    return rows.join(found, same_keys(pairs), how)
 
 
-def _same(pairs: Iterable[tuple[str, str]]) -> Column:
+def same_keys(pairs: Iterable[tuple[str, str]]) -> Column:
     """Return whether keys are equal; NULL is a key like any other."""
     return F.expr(" AND ".join(f"{old} <=> {new}" for old, new in pairs))
 
