@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shelduck.doors.sql.parse import parse
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Schema
+from shelduck.model.tables.table_version import PartitionColumn
 from shelduck.model.text.names import quote_text
 from shelduck.model.types.data_types import (
     Decimal,
@@ -21,6 +24,7 @@ from shelduck.model.types.data_types import (
 from shelduck.objects.statement.create_table import CreateTableStatement
 from shelduck.text.ddl.render import create_table_text
 from shelduck.text.tokens.parts import NamedTable
+from tests.support.scans import table
 
 
 def leaf(number, name, kind, **more):
@@ -47,7 +51,9 @@ def test_a_table_is_written_with_sparks_words():
     )
     comments = {None: "all of it", FieldId(1): "the key"}
     name = NamedTable(("main", "my table"))
-    assert create_table_text(name, columns, comments, ["`local time`"]) == (
+    keys = (PartitionColumn(FieldId(3), "identity"),)
+    known = replace(table(*columns), comments=comments, partition=keys)
+    assert create_table_text(name, known) == (
         "CREATE TABLE main.`my table` (\n"
         "  id BIGINT NOT NULL COMMENT 'the key',\n"
         "  at TIMESTAMP DEFAULT NOW(),\n"
@@ -122,7 +128,8 @@ def test_a_table_reads_back(name, columns, comment):
     comments = {FieldId(n): c[4] for n, c in enumerate(columns) if c[4] is not None}
     if comment is not None:
         comments[None] = comment
-    (found,) = parse(create_table_text(NamedTable(tuple(name)), schema, comments))
+    known = replace(table(*schema), comments=comments)
+    (found,) = parse(create_table_text(NamedTable(tuple(name)), known))
     assert isinstance(found, CreateTableStatement)
     assert found.name.parts == tuple(name)
     assert found.comment == comment

@@ -26,7 +26,7 @@ from shelduck.model.tables.schema import Field, FieldId, Kind, Path, with_paths
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import quote_name
 from shelduck.model.types.data_types import type_text
-from shelduck.objects.statement.describe import partition_texts, sort_texts
+from shelduck.text.ddl.render import partition_texts, sort_texts
 
 
 def clauses_between(

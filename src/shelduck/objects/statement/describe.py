@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from shelduck.engine.types import field_type
-from shelduck.errors import NewerFormat, Unsupported
+from shelduck.errors import NewerFormat
 from shelduck.model.tables.column_storage import storage_of
 from shelduck.model.tables.computed import computed_of
 from shelduck.model.tables.constraints import constraints_of, shown_checks
 from shelduck.model.tables.keys import table_keys
-from shelduck.model.tables.partition import named_keys, parse_sort_key
 from shelduck.model.tables.properties import AnalyzedColumn, analyzed_columns, shown_properties
 from shelduck.model.tables.schema import Field, Path, Schema, path_text, with_paths
-from shelduck.model.tables.table_version import PartitionColumn, TableVersion
+from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.tables.view import ViewVersion
 from shelduck.model.text.names import quote_name, quote_text, schema_names
 from shelduck.model.types.data_types import type_text
 from shelduck.rollups.rollup_plan import spec_of
-from shelduck.text.ddl.render import create_table_text, key_clauses
-from shelduck.text.ddl.sorting import key_text
+from shelduck.text.ddl.render import create_table_text, key_clauses, partition_texts, sort_texts
 from shelduck.text.tokens.parts import NamedTable
 
 Row = tuple[str, str | None, str | None]
@@ -211,29 +209,8 @@ def create_statement(
     comments.
     """
     name = NamedTable((*schema_names(table.schema.name), table.name))
-    return create_table_text(
-        name,
-        table.columns,
-        table.comments,
-        partition_texts(table),
-        sort_texts(table),
-        properties=shown_properties(table.properties, table.columns),
-        keys=table_keys(table),
-        rollups=[spec for found in rollups if (spec := spec_of(table, found)) is not None],
-        constraints=constraints_of(table.properties, table.full_name).all,
-        computed=computed_of(table.properties, table.full_name),
-        with_ids=with_ids,
-    )
-
-
-def partition_texts(table: TableVersion) -> list[str]:
-    """Return the partition keys as in DDL; an unknown transform as it is stored."""
-    return [_partition_text(table, key) for key in table.partition]
-
-
-def sort_texts(table: TableVersion) -> list[str]:
-    """Return the sort keys as in DDL."""
-    return [key_text(parse_sort_key(text)) for text in table.sort]
+    specs = [spec for found in rollups if (spec := spec_of(table, found)) is not None]
+    return create_table_text(name, table, specs, with_ids=with_ids)
 
 
 def _key_texts(table: TableVersion) -> list[str]:
@@ -258,14 +235,6 @@ def told_properties(table: TableVersion) -> dict[str, str]:
     """Return the properties that are shown, with CHECK constraints under Delta's names."""
     checks = shown_checks(table.properties, table.columns, table.full_name)
     return dict(sorted((shown_properties(table.properties, table.columns) | checks).items()))
-
-
-def _partition_text(table: TableVersion, key: PartitionColumn) -> str:
-    try:
-        return "".join(map(str, named_keys([key], table.columns)))
-    except Unsupported:
-        column = table.columns.by_id(key.column_id)
-        return f"{key.transform}({quote_name(column.name) if column else key.column_id})"
 
 
 def _numbered(word: str, texts: list[str]) -> list[Row]:

@@ -29,6 +29,7 @@ from shelduck.objects.statement import describe as described
 from shelduck.objects.statement.schemas_and_tables import SCHEMA_WORDS
 from shelduck.objects.targets import history, query_frame
 from shelduck.rollups.rollup_tables import rollups_of
+from shelduck.text.ddl.render import partition_texts, sort_texts
 from shelduck.text.foreign_words import SPARKS
 from shelduck.text.query.rewriting import begins_query
 from shelduck.text.tokens.arguments import ShowObjects, is_like, listing, read_property_key
@@ -328,7 +329,7 @@ def describe_detail(runner: Runner, statement: DescribeDetail) -> PlainRows:
     detail = (
         *("ducklake", found.uuid, found.full_name, found.comments.get(None), found.path),
         *(times[-1], times[0]),
-        *(described.partition_texts(found), described.sort_texts(found)),
+        *(partition_texts(found), sort_texts(found)),
         *(row[4], row[5], described.told_properties(found)),
     )
     return PlainRows(_DETAIL, [detail])

@@ -6,14 +6,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from shelduck.errors import InvalidRequest, Unsupported
-from shelduck.model.tables.computed import ComputedColumns
-from shelduck.model.tables.constraints import Constraint
-from shelduck.model.tables.keys import Aggregation, TableKeys, names_of
+from shelduck.model.tables.computed import computed_of
+from shelduck.model.tables.constraints import constraints_of
+from shelduck.model.tables.keys import Aggregation, TableKeys, names_of, table_keys
+from shelduck.model.tables.partition import named_keys, parse_sort_key
+from shelduck.model.tables.properties import shown_properties
 from shelduck.model.tables.rollup import RollupSpec
 from shelduck.model.tables.schema import Default, Field, FieldId, Kind, Path, Schema, path_text
+from shelduck.model.tables.table_version import PartitionColumn, TableVersion
 from shelduck.model.text.names import quote_name, quote_text
 from shelduck.model.types.data_types import DataType, Primitive, type_text
 from shelduck.text.ddl.defaults import expression_for_spark
+from shelduck.text.ddl.sorting import key_text
 from shelduck.text.tokens.parts import NamedTable
 
 _BARE = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -22,16 +26,9 @@ _NUMERIC = re.compile(r"u?int\d+|float\d+|decimal.*")
 
 def create_table_text(
     name: NamedTable,
-    columns: Schema,
-    comments: Mapping[FieldId | None, str],
-    partitioned_by: Sequence[str] = (),
-    sorted_by: Sequence[str] = (),
-    *,
-    properties: Mapping[str, str] | None = None,
-    keys: TableKeys | None = None,
+    table: TableVersion,
     rollups: Sequence[RollupSpec] = (),
-    constraints: Sequence[Constraint] = (),
-    computed: ComputedColumns | None = None,
+    *,
     with_ids: bool = False,
 ) -> str:
     """Return the CREATE TABLE statement that makes a table like this one.
@@ -40,7 +37,12 @@ def create_table_text(
     own behind it. Types without a Spark word keep DuckLake's. A default that only DuckDB
     understands is a comment. ``with_ids`` adds the id of each column and struct field as a comment.
     """
-    how = {one.column: one.clause(columns) for one in computed or ()}
+    columns, comments, keys = table.columns, table.comments, table_keys(table)
+    computed = computed_of(table.properties, table.full_name)
+    constraints = constraints_of(table.properties, table.full_name).all
+    partitioned_by, sorted_by = partition_texts(table), sort_texts(table)
+    properties = shown_properties(table.properties, columns)
+    how = {one.column: one.clause(columns) for one in computed}
     listed = _columns(columns, comments, keys, how, with_ids=with_ids)
     if constraints:
         listed[-1] += ","
@@ -68,6 +70,24 @@ def create_table_text(
     if details:
         more.append(f"ALTER TABLE {name} {', '.join(details)}")
     return ";\n".join([text, *more])
+
+
+def partition_texts(table: TableVersion) -> list[str]:
+    """Return the partition keys as in DDL; an unknown transform as it is stored."""
+    return [_partition_text(table, key) for key in table.partition]
+
+
+def _partition_text(table: TableVersion, key: PartitionColumn) -> str:
+    try:
+        return "".join(map(str, named_keys([key], table.columns)))
+    except Unsupported:
+        column = table.columns.by_id(key.column_id)
+        return f"{key.transform}({quote_name(column.name) if column else key.column_id})"
+
+
+def sort_texts(table: TableVersion) -> list[str]:
+    """Return the sort keys as in DDL."""
+    return [key_text(parse_sort_key(text)) for text in table.sort]
 
 
 def has_text(default: Default) -> bool:
