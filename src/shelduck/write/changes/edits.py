@@ -363,12 +363,11 @@ def merge_rows(
         contested = None if merge.only_inserts else refuse
         return write_changed(spark, rows, marked(changed, table), how, contested)
     found = keep(changed).rows
-    counted = tally(found)
-    refuse(counted.contested)
-    counts = Counts(counted.inserted, counted.updated, counted.deleted)
+    counts, contested_rows = tally(found)
+    refuse(contested_rows)
     if not counts.rows:
         return deleted(rows, {}, ())
-    versions = _versions(found, counts, is_contested=bool(counted.contested))
+    versions = _versions(found, counts, is_contested=bool(contested_rows))
     rules = row_rules(table)
     if rules is not None:
         rules.require(spark, rows, versions, "MERGE")

@@ -24,6 +24,7 @@ from shelduck.engine.rows.assignments import Assignments
 from shelduck.engine.rows.table_rules import ruled
 from shelduck.engine.types import spark_type
 from shelduck.errors import InvalidRequest
+from shelduck.lake.done import Counts
 from shelduck.model.tables.schema import Field
 from shelduck.model.tables.table_version import TableVersion
 from shelduck.model.text.names import backticked
@@ -320,16 +321,6 @@ def first_case(cases: Sequence[tuple[Sql | Column, str | Column]]) -> Sql | Colu
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Rows by action, and how many rows of the table are changed by more than one source row."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-    contested: int = 0
-
-
 def merged_rows(
     target: DataFrame, source: DataFrame, table: TableVersion, merge: Merge, *, shares: bool = False
 ) -> DataFrame:
@@ -382,8 +373,10 @@ def _action(clause: MergeClause) -> Sql | Column:
     return Sql(clause.action.value)
 
 
-def tally(rows: DataFrame) -> Tally:
-    """Count the rows of `merged_rows`, by one job.
+def tally(rows: DataFrame) -> tuple[Counts, int]:
+    """Count the rows of `merged_rows`, and those of the table that several of the source change.
+
+    One job.
 
     A row of the table that is both updated and deleted is contested, and counts as updated.
     """
@@ -396,7 +389,7 @@ def tally(rows: DataFrame) -> Tally:
     inserted, _, _ = counts.get(MergeAction.INSERT.value, (0, 0, 0))
     _, updated, twice_updated = counts.get(MergeAction.UPDATE.value, (0, 0, 0))
     _, deleted, twice_deleted = counts.get(MergeAction.DELETE.value, (0, 0, 0))
-    return Tally(inserted, updated, deleted, twice_updated + twice_deleted)
+    return Counts(inserted, updated, deleted), twice_updated + twice_deleted
 
 
 def by_action(rows: DataFrame, *actions: MergeAction) -> DataFrame:
