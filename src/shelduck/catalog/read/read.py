@@ -320,7 +320,7 @@ def table_history(
     """
     names = names_of(connection, table.id)
     found = newest_first(connection, queries.snapshots_naming(table.id, list(names)), before)
-    mine = (s for s in found if _touches(s, table.id, names.get(s.id)))
+    mine = (s for s in found if entries_about(entries_of(s), table.id, names.get(s.id)))
     return list(islice(mine, limit))
 
 
@@ -356,12 +356,16 @@ def _of_name(
     )
 
 
-def _touches(found: Snapshot, table_id: int, name: tuple[str, ...] | None) -> bool:
+def entries_about(
+    entries: Iterable[Entry], table_id: int, name: tuple[str, ...] | None
+) -> list[Entry]:
+    """Return what a snapshot did to a table; ``name`` is the one that it gave it, if it did."""
     # Schemas, tables and views get their ids from one counter, so an id identifies the kind.
-    return any(
-        entry.id == table_id or (entry.verb is Verb.CREATED_TABLE and entry.names == name)
-        for entry in entries_of(found)
-    )
+    return [
+        entry
+        for entry in entries
+        if entry.id == table_id or (entry.verb is Verb.CREATED_TABLE and entry.names == name)
+    ]
 
 
 def newest(rows: list[Any]) -> Snapshot:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
 from shelduck.catalog.databases.known import dialect_of
 from shelduck.catalog.read.holdings import holdings_of
 from shelduck.catalog.read.inlined_rows import is_shown, tables_with_rows
-from shelduck.catalog.read.queries import (
-    deletes_of_file,
-    inlined_delete_table,
-    inlined_deletes,
-    live,
-    visible,
-)
+from shelduck.catalog.read.metadata_rows import with_deletes
+from shelduck.catalog.read.queries import inlined_delete_table, inlined_deletes, live, visible
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.format import schemas_of
@@ -56,13 +52,19 @@ def branches_at(connection: sa.Connection, snapshot: int) -> dict[SchemaId, Bran
     return {SchemaId(owner): STORED_BRANCH.read(text, f"schema {owner}") for owner, text in rows}
 
 
+def _of_twins(*asked: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    """Ask for columns of the tags of twins and of their tables."""
+    table = tables.table
+    joined = sa.select(*asked).join_from(_tag, table, table.c.table_id == _tag.c.object_id)
+    return joined.where(_tag.c.key == TWIN)
+
+
 def base_of_dropped(connection: sa.Connection, schema: SchemaId, source: TableId) -> int | None:
     """Return the base of the twin of a table that a schema had last, None if it had none."""
     table = tables.table
     query = (
-        sa.select(_tag.c.value)
-        .join_from(_tag, table, table.c.table_id == _tag.c.object_id)
-        .where(_tag.c.key == TWIN, table.c.schema_id == schema)
+        _of_twins(_tag.c.value)
+        .where(table.c.schema_id == schema)
         .order_by(_tag.c.begin_snapshot.desc())
     )
     known = map(read_twin, connection.execute(query).scalars())
@@ -76,9 +78,8 @@ def twins_in(connection: sa.Connection, schema: SchemaId, snapshot: int) -> Mapp
     """
     table = tables.table
     query = (
-        sa.select(_tag.c.value, table.c.table_name)
-        .join_from(_tag, table, table.c.table_id == _tag.c.object_id)
-        .where(_tag.c.key == TWIN, table.c.schema_id == schema)
+        _of_twins(_tag.c.value, table.c.table_name)
+        .where(table.c.schema_id == schema)
         .where(visible(_tag, snapshot), visible(table, snapshot))
         .order_by(table.c.table_id.desc())
     )
@@ -91,11 +92,10 @@ def twins_of(
     """Yield the branches and tags that have a twin of a table, each with that; one statement."""
     table, branch, schema = tables.table, _tag.alias(), schemas_of(connection)
     query = (
-        sa.select(schema.c.schema_name, branch.c.value.label("branch"), _tag.c.value.label("twin"))
-        .join_from(_tag, table, table.c.table_id == _tag.c.object_id)
+        _of_twins(schema.c.schema_name, branch.c.value.label("branch"), _tag.c.value.label("twin"))
         .join(branch, branch.c.object_id == table.c.schema_id)
         .join(schema, schema.c.schema_id == table.c.schema_id)
-        .where(_tag.c.key == TWIN, branch.c.key == BRANCH, visible(_tag, snapshot))
+        .where(branch.c.key == BRANCH, visible(_tag, snapshot))
         .where(*(visible(each, snapshot) for each in (branch, table, schema)))
         .order_by(schema.c.schema_name)
     )
@@ -111,10 +111,9 @@ def bases_of_twins(connection: sa.Connection) -> set[int]:
     """
     table, branch = tables.table, _tag.alias()
     query = (
-        sa.select(_tag.c.value)
-        .join_from(_tag, table, table.c.table_id == _tag.c.object_id)
+        _of_twins(_tag.c.value)
         .join(branch, branch.c.object_id == table.c.schema_id)
-        .where(_tag.c.key == TWIN, branch.c.key == BRANCH, live(_tag), live(branch), live(table))
+        .where(branch.c.key == BRANCH, live(_tag), live(branch), live(table))
     )
     found: list[Twin | Branch] = [*map(read_twin, connection.execute(query).scalars())]
     schema = schemas_of(connection)
@@ -132,17 +131,14 @@ def files_by_path(
     connection: sa.Connection, table: TableId, snapshot: int
 ) -> Mapping[str, TwinFile]:
     """Return the data files of a table at a snapshot, by path; one statement."""
-    query = (
-        sa.select(
-            *(_file.c.path, _file.c.data_file_id, _file.c.record_count, _file.c.file_size_bytes),
-            or_null(_delete.c.delete_file_id).label("delete_file_id"),
-            or_null(_delete.c.path).label("delete_path"),
-            or_null(sa.func.coalesce(_file.c.partial_max, 0)).label("newest_row"),
-            or_null(sa.func.coalesce(_delete.c.partial_max, 0)).label("newest_delete"),
-        )
-        .outerjoin_from(_file, _delete, deletes_of_file(snapshot))
-        .where(_file.c.table_id == table, visible(_file, snapshot))
+    asked = sa.select(
+        *(_file.c.path, _file.c.data_file_id, _file.c.record_count, _file.c.file_size_bytes),
+        or_null(_delete.c.delete_file_id).label("delete_file_id"),
+        or_null(_delete.c.path).label("delete_path"),
+        or_null(sa.func.coalesce(_file.c.partial_max, 0)).label("newest_row"),
+        or_null(sa.func.coalesce(_delete.c.partial_max, 0)).label("newest_delete"),
     )
+    query = with_deletes(asked, table, snapshot)
     return {
         row.path: TwinFile(
             row.data_file_id,

@@ -100,48 +100,31 @@ def log(
     The database compares texts; entries are compared after that, as names may contain anything.
     """
     names = {} if wanted.table is None else read.names_of(connection, wanted.table)
+    verbs = ENTRY_KINDS.get(wanted.kind) if wanted.kind else None
     found: list[tuple[Snapshot, list[Entry]]] = []
-    for snapshot in read.newest_first(connection, _query(wanted, names), wanted.before):
-        entries = read.entries_of(snapshot)
-        if _matches(snapshot, entries, wanted, names):
+    for snapshot in read.newest_first(connection, _query(wanted, list(names)), wanted.before):
+        mine = entries = read.entries_of(snapshot)
+        if wanted.table is not None:
+            mine = read.entries_about(entries, wanted.table, names.get(snapshot.id))
+        is_about = bool(mine) or wanted.table is None
+        if is_about and (verbs is None or any(e.verb in verbs for e in mine)):
             found.append((snapshot, entries))
         if len(found) == most:
             break
     return found
 
 
-def _query(wanted: LogFilter, names: Iterable[int]) -> sa.Select[Any]:
+def _query(wanted: LogFilter, names: Sequence[int]) -> sa.Select[Any]:
     query = queries.every_snapshot()
-    made = _changes.changes_made
+    if wanted.table is not None:
+        query = queries.snapshots_naming(wanted.table, names)
     if wanted.author:
         query = query.where(_changes.author == wanted.author)
-    if wanted.table is not None:
-        named = made.like(f"%:{wanted.table}") | made.like(f"%:{wanted.table},%")
-        query = query.where(sa.or_(named, _snapshot.snapshot_id.in_(sorted(names))))
     if wanted.kind:
         verbs = ENTRY_KINDS.get(wanted.kind, frozenset())
-        query = query.where(sa.or_(*(made.contains(v.value, autoescape=True) for v in verbs)))
+        told = (_changes.changes_made.contains(v.value, autoescape=True) for v in verbs)
+        query = query.where(sa.or_(*told))
     return query
-
-
-def _matches(
-    snapshot: Snapshot,
-    entries: Iterable[Entry],
-    wanted: LogFilter,
-    names: dict[int, tuple[str, str]],
-) -> bool:
-    mine = list(entries)
-    if wanted.table is not None:
-        name = names.get(snapshot.id)
-        mine = [
-            e
-            for e in mine
-            if e.id == wanted.table or (e.verb is Verb.CREATED_TABLE and e.names == name)
-        ]
-    verbs = ENTRY_KINDS.get(wanted.kind) if wanted.kind else None
-    return bool(mine or wanted.table is None) and (
-        verbs is None or any(e.verb in verbs for e in mine)
-    )
 
 
 def names_of_tables(connection: sa.Connection, ids: Collection[int]) -> dict[int, str]:
