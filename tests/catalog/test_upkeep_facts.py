@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import insert, text, update
 
+from shelduck.catalog.commit.kept_places import write_setting
 from shelduck.catalog.running import writers
 from shelduck.catalog.schema import own_tables
 from shelduck.catalog.upkeep.lake_counts import files_of_layouts, lake_facts, table_facts
-from shelduck.catalog.upkeep.option_rows import write_setting
 from shelduck.ducklake import tables
 from shelduck.lake.state import Leases, Maintainer
 from shelduck.model.changes.job import LEASE

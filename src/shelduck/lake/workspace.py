@@ -14,7 +14,6 @@ from typing import Any
 
 from shelduck.catalog.read import read, views_and_macros
 from shelduck.catalog.read.read import Connection
-from shelduck.catalog.upkeep.option_rows import read_table_options
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from shelduck.lake import staged_objects as staged
 from shelduck.lake.branch_names import refuse_tag, twin_named
@@ -372,7 +371,7 @@ class Workspace:
             properties=with_lengths(properties or {}, columns),
         )
         with self.reading() as connection:
-            made = replace(made, options=read_table_options(connection, made))
+            made = replace(made, options=read.read_table_options(connection, made))
         if COLUMN_STORAGE in made.properties and made.options.encrypted:
             refuse_filters(made.properties, {}, str(name))
         self._tables[made.id] = StagedTable(None, made)

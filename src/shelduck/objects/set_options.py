@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shelduck.catalog.upkeep.option_rows import owner_names, read_settings, write_setting
+from shelduck.catalog.commit.kept_places import write_setting
+from shelduck.catalog.read.overview.lake_tables import owner_names
+from shelduck.catalog.read.read import read_settings
 from shelduck.lake.evolution.arrangement import skipped_ids
 from shelduck.lake.results import Unchanged, table_name
 from shelduck.lake.state import LakeState

@@ -8,6 +8,7 @@ from functools import partial
 
 from shelduck.branches.creation import drop_overdue
 from shelduck.catalog.databases.store import Store
+from shelduck.catalog.read.read import read_settings
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.catalog.upkeep.expire import (
     ExpiryRequest,
@@ -17,7 +18,6 @@ from shelduck.catalog.upkeep.expire import (
 )
 from shelduck.catalog.upkeep.few_rows import LotPace
 from shelduck.catalog.upkeep.migrate import migrate
-from shelduck.catalog.upkeep.option_rows import read_settings
 from shelduck.catalog.upkeep.sweep import Sweep
 from shelduck.errors import InvalidRequest
 from shelduck.lake.lookup import earlier

@@ -38,6 +38,8 @@ _REMOVE = sa.delete(tables.metadata).where(_c.key == sa.bindparam("gone"), *_MIN
 _OPTIONS = sa.select(_c.scope_id.label("table_id"), _c.key, _c.value).where(
     _c.scope == Scope.TABLE.value, _c.scope_id.in_(OF_TABLES), _c.key.in_([LIMIT, HELD])
 )
+_INSERT = sa.insert(tables.metadata)
+_UPDATE = sa.update(tables.metadata).values(value=sa.bindparam("new", type_=TEXT))
 ASK_PLACES: Questions = (("places", _OPTIONS),)
 _PUT_BACK = (
     sa.update(tables.column)
@@ -84,7 +86,25 @@ def put_back(draft: Draft, table: TableId, changed: Iterable[FieldChange], last:
         draft.connection.execute(_PUT_BACK, {"of_table": table, "ids": ids, "begun": draft.id})
 
 
-def name_to_set(connection: sa.Connection, setting: OptionSetting) -> str:
+def write_setting(connection: sa.Connection, setting: OptionSetting) -> None:
+    """Set an option, as DuckDB does: at most three statements, and no snapshot."""
+    name = _name_to_set(connection, setting)
+    same_scope = _c.scope.is_not_distinct_from(setting.scope.value)
+    same_owner = _c.scope_id.is_not_distinct_from(setting.scope_id)
+    known = _UPDATE.where(_c.key == name, same_scope, same_owner)
+    if connection.execute(known, {"new": setting.value}).rowcount == 0:
+        connection.execute(
+            _INSERT,
+            {
+                "key": name,
+                "value": setting.value,
+                "scope": setting.scope.value,
+                "scope_id": setting.scope_id,
+            },
+        )
+
+
+def _name_to_set(connection: sa.Connection, setting: OptionSetting) -> str:
     """Return the name under which the catalog stores an option that somebody sets.
 
     One statement if the option may be held in a DuckDB file.

@@ -26,13 +26,19 @@ from shelduck.catalog.read.views_and_macros import distinct_names, resolve, sche
 from shelduck.catalog.schema.lake_schema import LakeInfo
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import BIGINT, begin_of, two_rows
-from shelduck.ducklake.descriptions import description_of, schema_of
+from shelduck.ducklake.descriptions import description_of, schema_of, setting_of
 from shelduck.ducklake.format import Format, first_with, follow, format_of, schemas_of
 from shelduck.errors import Conflict, CorruptLake, InvalidRequest, NotFound
 from shelduck.model.changes.change import Entry, Verb, parse_entries
 from shelduck.model.files.place import require_allowed
 from shelduck.model.tables.lengths import limited
-from shelduck.model.tables.options import ENCRYPTED, OPTION_NAMES, table_options
+from shelduck.model.tables.options import (
+    ENCRYPTED,
+    OPTION_NAMES,
+    OptionSetting,
+    TableOptions,
+    table_options,
+)
 from shelduck.model.tables.schema import FieldId, SnapshotId, TableId
 from shelduck.model.tables.table_version import SchemaInfo, Snapshot, TableVersion
 from shelduck.model.text.names import INSIDE, shown_schema
@@ -270,6 +276,21 @@ def table(
 @cache
 def _described() -> Together:
     return Together({"columns": queries.columns_at(), **TRAITS})
+
+
+def read_settings(connection: Connection) -> list[OptionSetting]:
+    """Return every option that is set, in any scope; one statement."""
+    c = _option
+    known = sa.select(c.key, c.value, c.scope, c.scope_id).where(c.key.in_(OPTION_NAMES))
+    rows = connection.execute(known.order_by(c.key, c.scope, c.scope_id))
+    return [setting_of(row) for row in rows]
+
+
+def read_table_options(connection: Connection, table: TableVersion) -> TableOptions:
+    """Return what applies to a table; one statement."""
+    rows = connection.execute(OPTIONS, {"schema": table.schema.id, "table": table.id})
+    settings = [setting_of(row) for row in rows]
+    return table_options(settings, schema_id=table.schema.id, table_id=table.id)
 
 
 def names_of(connection: Connection, table_id: int) -> dict[int, tuple[str, str]]:

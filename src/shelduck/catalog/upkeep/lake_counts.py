@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from shelduck.catalog.read.overview.lake_tables import RowsInCatalog, kept_rows, with_schemas
 from shelduck.catalog.read.overview.table_files import with_values
 from shelduck.catalog.read.queries import live, present_tables, total
+from shelduck.catalog.read.read import read_settings
 from shelduck.catalog.running.job_rows import tables_at_work
 from shelduck.catalog.running.writers import last_finished
 from shelduck.catalog.schema import own_tables
-from shelduck.catalog.upkeep.option_rows import read_settings
 from shelduck.ducklake import tables
 from shelduck.ducklake.checked import or_null
 from shelduck.ducklake.format import schemas_of

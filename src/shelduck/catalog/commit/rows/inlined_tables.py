@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.schema import CreateTable
 
 from shelduck.catalog.commit.draft import Draft
-from shelduck.catalog.commit.kept_places import LIMIT, name_to_set
+from shelduck.catalog.commit.kept_places import LIMIT, write_setting
 from shelduck.catalog.commit.opening import TableWork
 from shelduck.catalog.databases.dialect import Dialect, Stored
 from shelduck.catalog.databases.known import DIALECTS, dialect_of
@@ -99,11 +99,6 @@ _RECORD_VERSIONS = sa.insert(tables.schema_versions).from_select(
     sa.select(sa.func.min(_snapshot.snapshot_id), _c.schema_version, _c.table_id)
     .where(_c.table_id.in_(IDS), _snapshot.schema_version == _c.schema_version, ~_is_recorded)
     .group_by(_c.schema_version, _c.table_id),
-)
-_REMOVE_OPTION = sa.delete(tables.metadata).where(
-    tables.metadata.c.key == sa.bindparam("gone"),
-    tables.metadata.c.scope == Scope.TABLE.value,
-    tables.metadata.c.scope_id == OF_TABLE,
 )
 _NAMES = sa.select(_c.table_name).where(_c.table_id == OF_TABLE)
 _AT_ONCE = 500
@@ -252,11 +247,7 @@ def _stop_inlining(draft: Draft, work: TableWork, name: str) -> None:
             f" this table that are in the catalog; choose another, or CALL"
             f" flush_inlined_data('{work.name}') first"
         )
-    limit = OptionSetting(LIMIT, "0", Scope.TABLE, work.id)
-    key = name_to_set(draft.connection, limit)
-    draft.connection.execute(_REMOVE_OPTION, {"gone": key, "of_table": work.id})
-    option = {"key": key, "value": "0", "scope": "table", "scope_id": work.id}
-    draft.insert(tables.metadata, [option])
+    write_setting(draft.connection, OptionSetting(LIMIT, "0", Scope.TABLE, work.id))
 
 
 def write_inlined_rows(

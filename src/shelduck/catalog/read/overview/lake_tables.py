@@ -20,6 +20,7 @@ from shelduck.ducklake.checked import BIGINT
 from shelduck.ducklake.descriptions import column_of
 from shelduck.ducklake.format import schemas_of
 from shelduck.model.changes.change import DELETES, INSERTS, MOVES, Verb
+from shelduck.model.tables.options import Scope
 from shelduck.model.tables.schema import TableId
 from shelduck.model.tables.table_version import Snapshot
 from shelduck.model.text.names import INSIDE, shown_schema
@@ -102,6 +103,15 @@ def named_views(connection: sa.Connection, at: int) -> dict[int, str]:
         .order_by(schemas.c.schema_name, v.view_name)
     )
     return _names(connection, asked)
+
+
+def owner_names(connection: sa.Connection) -> dict[tuple[Scope, int | None], str]:
+    """Return the names of live schemas and tables, by scope and id; two statements."""
+    every = schemas_of(connection)
+    named = sa.select(every.c.schema_id, every.c.schema_name).where(queries.live(every))
+    schemas = {(Scope.SCHEMA, n): shown_schema(word) for n, word in connection.execute(named)}
+    in_schemas = {(Scope.TABLE, n): name for n, name in named_tables(connection, None).items()}
+    return {**schemas, **in_schemas}
 
 
 def _names(connection: sa.Connection, asked: sa.Select[Any]) -> dict[int, str]:
