@@ -246,42 +246,33 @@ def _write(
 def _write_together(
     spark: SparkSession, rows: TableRows, group: Sequence[Bin], *, derived: Derived | None
 ) -> list[tuple[NewDataFile, ...]]:
-    if derived is not None and derived.copy_of(group[0]) is not None:
-        return _write_copied(spark, rows, group, derived)
-    snapshots = _keeps_snapshots(group[0])
-    origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)
     parts = [replace(rows, files=one.files) for one in group]
+    first = None if derived is None else derived.copy_of(group[0])
+    snapshots = first is None and _keeps_snapshots(group[0])
+    origins = (Origin.ROW_ID, Origin.SNAPSHOT_ID) if snapshots else (Origin.ROW_ID,)
     if derived is None:
-        frames, target = [part.frame(spark, origins=origins) for part in parts], rows.table
+        frames = [part.frame(spark, origins=origins) for part in parts]
+        written = write_together(spark, frames, rows.table, snapshots=snapshots)
+    elif first is None:
+        frames = [derived.frame(part, origins) for part in parts]
+        written = write_together(spark, frames, derived.table, snapshots=snapshots)
     else:
-        frames, target = [derived.frame(part, origins) for part in parts], derived.table
-    written = write_together(spark, frames, target, snapshots=snapshots)
+        frames = [derived.frame(part, PLACE) for part in parts]
+        copied = [derived.copied[one.files[0].id] for one in group]
+        written = write_copied(spark, frames, derived.table, copied)
     for one, files in zip(group, written, strict=True):
         _require_file(one, files, rows.table)
     if group[0].partition.id is not None:
         written = _beside(written, [one.files[0] for one in group], rows.table)
-    return [
+    made = [
         tuple(_result(file, one, snapshots, rows.table) for file in files)
         for one, files in zip(group, written, strict=True)
     ]
-
-
-def _write_copied(
-    spark: SparkSession, rows: TableRows, group: Sequence[Bin], derived: Derived
-) -> list[tuple[NewDataFile, ...]]:
-    sources = [one.files[0] for one in group]
-    parts = [derived.frame(replace(rows, files=(file,)), PLACE) for file in sources]
-    written = write_copied(spark, parts, derived.table, [derived.copied[f.id] for f in sources])
-    for one, files in zip(group, written, strict=True):
-        _require_file(one, files, rows.table)
-    if group[0].partition.id is not None:
-        written = _beside(written, sources, rows.table)
+    if first is None:
+        return made
     return [
-        tuple(
-            replace(_result(file, one, False, rows.table), row_id_start=source.row_id_start)
-            for file in files
-        )
-        for one, source, files in zip(group, sources, written, strict=True)
+        tuple(replace(file, row_id_start=one.files[0].row_id_start) for file in files)
+        for one, files in zip(group, made, strict=True)
     ]
 
 
