@@ -69,7 +69,7 @@ def share_table(
 
     A rollup that is right is right there, too; another one waits for the next write.
     """
-    rollups = _rollups_then(unit, table)
+    rollups = rollups_then(unit, table)
     made = _made_beside(unit, name, table)
     names = tuple(definition_of(each).name for each in rollups)
     list_rollups(unit, made, names)
@@ -82,7 +82,7 @@ def share_table(
             unit.settle(settling(unit, made, twin))
 
 
-def _rollups_then(unit: UnitOfWork, table: TableVersion) -> list[TableVersion]:
+def rollups_then(unit: UnitOfWork, table: TableVersion) -> list[TableVersion]:
     """Return the rollups of a table at its snapshot."""
     with unit.workspace.reading() as connection:
 
@@ -108,7 +108,7 @@ def flush_kept(state: LakeState, tables: Collection[TableVersion]) -> None:
     """Move rows that the catalog keeps into files, so that tables can share them."""
     unit = UnitOfWork(state)
     for table in tables:
-        for each in (table, *_rollups_then(unit, table)):
+        for each in (table, *rollups_then(unit, table)):
             if state.store.ask(keeps_rows, each.id, table.snapshot.id):
                 FlushVerbs(state, TableName.of(each)).flush_inlined_data()
 

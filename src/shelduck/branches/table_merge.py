@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import compute
 
-from shelduck.branches.branch_tables import twin_as_begun
+from shelduck.branches.branch_tables import rollups_then, twin_as_begun
 from shelduck.branches.changed_rows import RowMerge, Side, delete_changed, give_rows
 from shelduck.branches.keyed_rows import KeyedMerge
 from shelduck.branches.merging import (
@@ -48,12 +48,14 @@ from shelduck.model.changes.change import (
 )
 from shelduck.model.changes.job import Job
 from shelduck.model.tables.keys import folds
-from shelduck.model.tables.rollup import rollup_names
+from shelduck.model.tables.rollup import RollupSpec, definition_of, rollup_names
 from shelduck.model.tables.schema import retyped
 from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.model.tables.twin import FollowSource, TakeFiles, Twin
 from shelduck.read.table_rows import table_rows
 from shelduck.rollups.following import rename_with_rollups
+from shelduck.rollups.rollup_plan import spec_of
+from shelduck.rollups.rollup_tables import create_rollup, drop_rollup, list_rollups
 from shelduck.write.changes.edits import deleted
 from shelduck.write.deletes.delete_files import write_delete_files
 from shelduck.write.deletes.position_files import FILE, POSITION, collected_positions
@@ -99,8 +101,9 @@ class LakeHistory:
         return jobs(self.connection)
 
     def conversions(self, table: TableVersion, base: int) -> tuple[Job, ...]:
-        """Return the jobs that converted columns of a table after a snapshot, in their order."""
-        found = [(j.published or 0, j.id, j) for j in self._jobs if j.table_id == table.id]
+        """Return the jobs that changed a table after a snapshot, in their order."""
+        own = (j for j in self._jobs if j.table_id == table.id and not j.work.makes_rollups)
+        found = [(j.published or 0, j.id, j) for j in own]
         return tuple(job for at, _, job in sorted(found, key=lambda f: f[:2]) if at > base)
 
     def conversions_of(self, table: TableVersion) -> Iterator[Conversion]:
@@ -144,6 +147,7 @@ class TableMerge:
         self.rebases = False
         self._apart = False
         self._files = FilesTaken()
+        self._rollups = RollupsTaken()
         self._give: Callable[[], object] | None = None
         self._base = self._table = self._ours
         self._name = self._ours.name
@@ -156,7 +160,7 @@ class TableMerge:
     @property
     def is_empty(self) -> bool:
         """True if the table stays as it is."""
-        is_named = self._name == self._ours.name
+        is_named = self._name == self._ours.name and self._rollups == RollupsTaken()
         return is_named and self._files.is_empty and self._give is None and not self._alters
 
     @property
@@ -189,6 +193,8 @@ class TableMerge:
         """Compare rows of both sides, if there are new ones."""
         ours, theirs = self._sides
         self._require_rules()
+        states = (self._base, self._ours, self._theirs)
+        self._rollups = merged_rollups(self._unit, self.merging, self._table, states)
         if not self._changed[1] or self.merging.conflicts:
             return
         if not self._apart:
@@ -325,6 +331,7 @@ class TableMerge:
                 sum(f.size for f in taken),
             )
         )
+        self._rollups.stage(self._unit, self._ours)
         if self._name != self._ours.name:
             rename_with_rollups(self._unit, self._ours, self._name)
 
@@ -339,6 +346,57 @@ def alter_to(unit: UnitOfWork, table: TableVersion, made: TableVersion) -> None:
     found = alteration(table, made, retyped(table.columns, made.columns))
     if not found.is_empty:
         unit.workspace.alter_table(found)
+
+
+@dataclass(frozen=True, slots=True)
+class RollupsTaken:
+    """The rollups that a table loses by a merge, and those that it gets."""
+
+    drops: tuple[str, ...] = ()
+    made: tuple[RollupSpec, ...] = ()
+
+    def stage(self, unit: UnitOfWork, table: TableVersion) -> None:
+        """Stage them, new ones without rows; a refresh after the commit fills these."""
+        for name in self.drops:
+            drop_rollup(unit, _staged(unit, table), name)
+        if self.made:
+            base = _staged(unit, table)
+            for spec in self.made:
+                create_rollup(unit, base, spec)
+            list_rollups(unit, base, (*rollup_names(base), *(spec.name for spec in self.made)))
+
+
+def merged_rollups(
+    unit: UnitOfWork,
+    merging: Merging,
+    made: TableVersion,
+    states: tuple[TableVersion, TableVersion, TableVersion],
+) -> RollupsTaken:
+    """Return what a merge of three states of a table does to the rollups of the second one."""
+    if not any(map(rollup_names, states)):
+        return RollupsTaken()
+    known = set(rollup_names(states[0]))
+    found: list[dict[str, RollupSpec | str]] = []
+    for table in states:
+        each = {definition_of(r).name: r for r in rollups_then(unit, table)}
+        specs = {n: n if n in known else spec_of(made, r) for n, r in each.items()}
+        found.append({n: spec for n, spec in specs.items() if spec is not None})
+    _, ours, _ = sides = found[0], found[1], found[2]
+    merged = merging.mapping("rollup", str, sides)
+    return RollupsTaken(
+        tuple(name for name, spec in ours.items() if merged.get(name) != spec),
+        tuple(
+            spec
+            for name, spec in merged.items()
+            if isinstance(spec, RollupSpec) and ours.get(name) != spec
+        ),
+    )
+
+
+def _staged(unit: UnitOfWork, table: TableVersion) -> TableVersion:
+    found = unit.workspace.table_of(table.id)
+    assert found is not None
+    return found
 
 
 def _shape(table: TableVersion) -> dict[str, Any]:

@@ -14,7 +14,13 @@ from shelduck.branches.branch_tables import (
 from shelduck.branches.branch_views import ViewMerge
 from shelduck.branches.changed_rows import RowMerge, Side, give_rows
 from shelduck.branches.merging import MergeConflict, Merging, merged_table, refused
-from shelduck.branches.table_merge import LakeHistory, alter_to, is_changed
+from shelduck.branches.table_merge import (
+    LakeHistory,
+    RollupsTaken,
+    alter_to,
+    is_changed,
+    merged_rollups,
+)
 from shelduck.catalog.read import read
 from shelduck.errors import InvalidRequest
 from shelduck.lake.results import Result
@@ -84,6 +90,7 @@ class _UndoneTable:
         self._merging = Merging(ours.full_name)
         self._made = ours
         self._past: Side | None = None
+        self._rollups = RollupsTaken()
         tables = [
             read.table_by_id(history.connection, ours.id, snapshot, unit.state.info)
             for n in (at, at - 1)
@@ -110,6 +117,8 @@ class _UndoneTable:
             merging.refuse("table", f"which {told}", "merged", "changed since", "before the merge")
             return merging.conflicts
         self._made = merged_table(merging, then, self.ours, before)
+        states = (then, self.ours, before)
+        self._rollups = merged_rollups(self._unit, merging, self._made, states)
         if self._has_rows and not merging.conflicts:
             self._past = Side(self._unit, before, self._now.since - 1, goes_back=True)
             rows = RowMerge(self._made, then, self._now, self._past)
@@ -127,3 +136,4 @@ class _UndoneTable:
         alter_to(self._unit, self.ours, self._made)
         if self._past is not None:
             give_rows(self._unit, self._past, self._now, None)
+        self._rollups.stage(self._unit, self.ours)

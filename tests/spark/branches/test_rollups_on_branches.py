@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shelduck
-from shelduck import TableName
+from shelduck import Conflict, TableName
 from shelduck.lake.unit import UnitOfWork
 from shelduck.rollups.following import is_fresh
 from shelduck.rollups.rollup_tables import rollups_of
@@ -81,10 +81,11 @@ def test_columns_of_a_table_with_rollups_merge(lake):
 
 
 def test_a_merge_makes_rollups_of_converted_columns_again(lake):
+    lake.execute("ALTER TABLE t DROP ROLLUP sums")
     lake.create_branch("b")
-    lake.execute("ALTER TABLE b.t DROP ROLLUP sums")
     lake.execute("ALTER TABLE b.t ALTER COLUMN k TYPE STRING USING upper(k)")
     lake.sql("INSERT INTO b.t VALUES ('A', 4)")
+    lake.sql("CREATE MATERIALIZED VIEW sums AS SELECT k, sum(n) FROM t GROUP BY k")
     lake.merge_branch("b")
     assert told(lake, "main.t") == ([("A", 5), ("B", 2)], True)
     assert not lake.check(rows=True).problems
@@ -151,3 +152,62 @@ def test_tables_with_rollups_come_and_go_with_a_branch(lake):
     lake.execute("CREATE TAG x")
     assert told(lake, "x.newer")[1]
     assert not lake.check(rows=True).problems
+
+
+def made(lake, name, view, what="k, max(n)"):
+    lake.sql(f"CREATE MATERIALIZED VIEW {view} AS SELECT {what} FROM {name} GROUP BY k")
+
+
+def rollups(lake, name):
+    return sorted(r.RollupName for r in lake.sql(f"SHOW ROLLUPS FROM {name}").collect())
+
+
+def test_rollups_that_a_branch_makes_and_drops_come_with_its_merge(lake):
+    made(lake, "t", "most")
+    lake.create_branch("b")
+    made(lake, "b.t", "least", "k, min(n)")
+    lake.execute("ALTER TABLE b.t DROP ROLLUP most")
+    lake.sql("INSERT INTO t VALUES ('a', 9)")
+    lake.sql("ALTER TABLE t RENAME COLUMN n TO m")
+    assert [(c.kind, c.item) for c in lake.merge_conflicts("b")] == []
+    lake.merge_branch("b")
+
+    assert sorted(map(str, lake.tables("main"))) == [*("main.`t$least`", "main.`t$sums`", "main.t")]
+    with DuckDBOracle(lake._state.store.where) as duck:
+        assert sorted(duck.sql('SELECT * FROM "t$least"')) == [("a", 1), ("b", 2)]
+        assert sorted(duck.sql('SELECT * FROM "t$sums"')) == [("a", 10), ("b", 2)]
+    lake.sql("INSERT INTO t VALUES ('b', 0)")
+    assert lake.check(rows=True).problems == ()
+    # Both sides have them now.
+    lake.merge_branch("b")
+    lake.undo_merge("b")
+    assert sorted(map(str, lake.tables("main"))) == [*("main.`t$most`", "main.`t$sums`", "main.t")]
+    with DuckDBOracle(lake._state.store.where) as duck:
+        assert sorted(duck.sql('SELECT * FROM "t$most"')) == [("a", 9), ("b", 2)]
+    assert lake.check(rows=True).problems == ()
+
+
+def test_two_rollups_of_one_name_are_a_conflict(lake):
+    lake.create_branch("b")
+    made(lake, "b.t", "r", "k, min(n)")
+    made(lake, "t", "r", "k, max(n)")
+    made(lake, "b.t", "same")
+    made(lake, "t", "same")
+    assert [(c.kind, c.item) for c in lake.merge_conflicts("b")] == [("rollup", "r")]
+    with pytest.raises(Conflict, match="rollup r"):
+        lake.merge_branch("b")
+    lake.execute("MERGE BRANCH b RESOLVE t USING THEIRS")
+    with DuckDBOracle(lake._state.store.where) as duck:
+        assert sorted(duck.sql('SELECT * FROM "t$r"')) == [("a", 1), ("b", 2)]
+    lake.sql("INSERT INTO t VALUES ('a', 0)")
+    assert lake.check(rows=True).problems == ()
+
+
+def test_a_rollup_of_a_column_that_main_dropped_is_not_made(lake):
+    lake.execute("ALTER TABLE t ADD COLUMN x INT")
+    lake.create_branch("b")
+    made(lake, "b.t", "r", "k, max(x)")
+    lake.execute("ALTER TABLE t DROP COLUMN x")
+    lake.merge_branch("b")
+    assert sorted(map(str, lake.tables("main"))) == ["main.`t$sums`", "main.t"]
+    assert lake.check(rows=True).problems == ()
