@@ -29,9 +29,9 @@ from shelduck.model.text.names import quote_name
 from shelduck.text.ddl.defaults import read_default
 from shelduck.text.query.expressions import skip_expression
 from shelduck.text.query.harmless import refuse_harmful
+from shelduck.text.query.translate import read_tree
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import Token, TokenKind, name_of, tokenize
-from shelduck.text.tokens.trees import read_tree
 
 KEY_WORDS = {
     "PRIMARY": ConstraintKind.PRIMARY_KEY,

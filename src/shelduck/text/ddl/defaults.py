@@ -19,8 +19,8 @@ from shelduck.model.tables.schema import Default
 from shelduck.model.text.intervals import whole_number
 from shelduck.model.types.data_types import DataType, Decimal, Primitive, parse_type
 from shelduck.model.types.literals import blob_text, integer_range
+from shelduck.text.query.translate import parse_tree, read_tree, strict
 from shelduck.text.tokens.lexer import DIGITS, Token, TokenKind, in_brackets, string_of, tokenize
-from shelduck.text.tokens.trees import parse_tree, read_tree, strict
 
 _SAME_IN_BOTH = frozenset(
     """literal neg add sub mul paren dpipe null boolean interval var datatype datatypeparam

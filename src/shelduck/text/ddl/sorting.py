@@ -14,9 +14,9 @@ from sqlglot import expressions as exp
 from shelduck.errors import InvalidRequest, Unsupported
 from shelduck.model.tables.partition import ResetSorting, SetSorting, SortKey
 from shelduck.model.text.names import backticked, double_quoted, quote_name
+from shelduck.text.query.translate import read_tree
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import TokenKind, edited, tokenize
-from shelduck.text.tokens.trees import read_tree
 
 _SAME_IN_BOTH = frozenset(
     """column identifier literal neg add sub mul paren dpipe null boolean upper lower length trim

@@ -31,9 +31,8 @@ from shelduck.text.query.names_read import (
     named,
     numbered,
 )
-from shelduck.text.query.translate import CATALOG, OWN
+from shelduck.text.query.translate import CATALOG, OWN, parse_tree
 from shelduck.text.tokens.lexer import edited
-from shelduck.text.tokens.trees import parse_tree
 
 _QUOTED = {"spark": backticked, "duckdb": double_quoted}
 # What a SELECT evaluates, in the order in which it is written.

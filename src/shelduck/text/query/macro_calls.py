@@ -15,6 +15,7 @@ from shelduck.errors import InvalidRequest
 from shelduck.model.tables.view import MacroKind
 from shelduck.model.text.names import backticked, schema_names
 from shelduck.text.query.relations import CLAUSES, NO_ALIAS, find_relations
+from shelduck.text.query.translate import parse_tree
 from shelduck.text.tokens.lexer import (
     BRACKETS,
     Token,
@@ -26,7 +27,6 @@ from shelduck.text.tokens.lexer import (
     name_of,
     tokenize,
 )
-from shelduck.text.tokens.trees import parse_tree
 
 _CLAUSES = CLAUSES | {"FROM", "SET", "VALUES", "RETURNING", "ON", "WHEN"}
 _TABLES = ("FROM", "USING", "JOIN")

@@ -14,8 +14,8 @@ from itertools import pairwise
 from sqlglot import expressions as exp
 from sqlglot.errors import ParseError
 
+from shelduck.text.query.translate import parse_tree
 from shelduck.text.tokens.lexer import TokenKind, tokenize
-from shelduck.text.tokens.trees import parse_tree
 
 # What depends on the moment or the session, or is drawn; some need no brackets.
 _UNSTABLE = frozenset(

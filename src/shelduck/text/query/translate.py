@@ -3,7 +3,7 @@
 Queries go from Spark's text to DuckDB's and back. sqlglot would translate far more, some of it into
 something else (``cast(1.7 as int)``, division by zero, the places of arrays): what is not listed
 here is Unsupported, and says why. For another schema, only names of tables change. Where they
-stand, tokens tell in Spark's text, and sqlglot's tree in DuckDB's.
+stand, tokens tell in Spark's text, and sqlglot's tree in DuckDB's. All such trees are made here.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import sqlglot
 from sqlglot import expressions as exp
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from shelduck.errors import InvalidRequest, Unsupported
@@ -22,7 +23,6 @@ from shelduck.model.text.names import backticked, double_quoted, schema_names, s
 from shelduck.text.query.relations import find_relations
 from shelduck.text.tokens.lexer import edited, name_of, tokenize
 from shelduck.text.tokens.parts import NamedTable, Query, Relation
-from shelduck.text.tokens.trees import parse_tree, strict
 
 # What DuckLake puts where a view names its own catalog.
 CATALOG = "{DUCKLAKE_CATALOG}"
@@ -39,6 +39,44 @@ _SAME_IN_BOTH = frozenset(
     datatype datatypeparam""".split()
 )
 _INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+
+
+def parse_tree(text: str, dialect: str) -> exp.Expr:
+    """Return the tree of the one statement of a text.
+
+    Raises sqlglot's ParseError, of one line, for another text and one that it cannot read, for one
+    that is nested deeper than Python can follow, and for one with ``${…}``, which Spark replaces
+    wherever it stands.
+    """
+    if "${" in text:
+        raise ParseError("Spark would put a setting in the place of ${...}")
+    try:
+        trees = sqlglot.parse(text, read=dialect)
+    except RecursionError:
+        # The traceback of this one is long and says nothing.
+        raise ParseError("the text is nested too deep") from None
+    except SqlglotError as error:
+        raise ParseError(str(error).split("\n", maxsplit=1)[0]) from error
+    if len(trees) != 1 or trees[0] is None:
+        raise ParseError("it is not one expression")
+    return trees[0]
+
+
+def read_tree(text: str, dialect: str, what: str) -> exp.Expr:
+    """Return what `parse_tree` does; InvalidRequest says that ``what`` cannot be parsed."""
+    try:
+        return parse_tree(text, dialect)
+    except ParseError as error:
+        raise InvalidRequest(f"cannot parse {what} {text!r}: {error}", about="text") from error
+
+
+def strict(tree: exp.Expr) -> exp.Expr:
+    """Return the tree with casts that fail, as both engines' do, where sqlglot says TRY_CAST."""
+    return tree.transform(
+        lambda node: (
+            exp.Cast(this=node.this, to=node.args["to"]) if isinstance(node, exp.TryCast) else node
+        )
+    )
 
 
 def duckdb_query(query: Query, places: Mapping[str, tuple[str, str]], names: Sequence[str]) -> str:
