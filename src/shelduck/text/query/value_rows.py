@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 
 from shelduck.model.tables.schema import Field
 from shelduck.model.text.intervals import whole_number
-from shelduck.text.tokens.lexer import Token, TokenKind, closing, edited, listed_parts, tokenize
+from shelduck.text.tokens.lexer import (
+    Token,
+    TokenKind,
+    closing,
+    edited,
+    in_brackets,
+    listed_parts,
+    tokenize,
+)
 from shelduck.text.tokens.parts import Query
 
 _TIMES = {"date": "DATE", "timestamp": "TIMESTAMP_NTZ", "timestamptz": "TIMESTAMP"}
@@ -78,13 +86,18 @@ def without_defaults(source: Query) -> tuple[Query, tuple[DefaultCell, ...]]:
 
 def _cells(text: str) -> list[tuple[int, Token]]:
     """Return the cells of one token in VALUES, each with its place; none of another source."""
-    tokens = tokenize(text)
     found: list[tuple[int, Token]] = []
-    for row in listed_parts(tokens[1:-1]) if tokens[0].key == "VALUES" else ():
+    for row in _rows(text):
         end = closing(row, 0) if row and row[0].key == "(" else None
         cells = [] if end is None else listed_parts(row[1:end])
         found += [(n, cell[0]) for n, cell in enumerate(cells) if len(cell) == 1]
     return found
+
+
+def _rows(text: str) -> list[list[Token]]:
+    """Return the tokens of each row of VALUES; none of another source."""
+    tokens = tokenize(text)
+    return listed_parts(tokens[1:-1]) if tokens[0].key == "VALUES" else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,30 +119,13 @@ def literal_rows(text: str, most: int) -> list[list[Cell]] | None:
     """
     if text.lstrip()[:6].upper() != "VALUES":
         return None
-    tokens = tokenize(text)
     rows: list[list[Cell]] = []
-    at = 1
-    while len(rows) < most:
-        end = _end_of_row(tokens, at)
-        row = _row(tokens[at + 1 : end]) if end else None
-        if end is None or row is None or (rows and len(row) != len(rows[0])):
+    for tokens in _rows(text):
+        row = _row(tokens[1:-1]) if in_brackets(tokens) else None
+        if row is None or len(rows) == most or (rows and len(row) != len(rows[0])):
             return None
         rows.append(row)
-        at = end + 1
-        if tokens[at].kind is TokenKind.END:
-            return rows
-        if tokens[at].key != ",":
-            return None
-        at += 1
-    return None
-
-
-def _end_of_row(tokens: Sequence[Token], at: int) -> int | None:
-    if tokens[at].key != "(":
-        return None
-    closing = (n for n in range(at, len(tokens)) if tokens[n].key in ("(", ")") and n > at)
-    end = next(closing, None)
-    return end if end is not None and tokens[end].key == ")" else None
+    return rows or None
 
 
 def _row(tokens: Sequence[Token]) -> list[Cell] | None:
