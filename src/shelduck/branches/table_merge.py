@@ -14,8 +14,7 @@ import pyarrow as pa
 from pyarrow import compute
 
 from shelduck.branches.branch_tables import rollups_then, twin_as_begun
-from shelduck.branches.changed_rows import RowMerge, Side, delete_changed, give_rows
-from shelduck.branches.keyed_rows import KeyedMerge
+from shelduck.branches.changed_rows import KeyedMerge, RowMerge, Side, delete_changed, give_rows
 from shelduck.branches.merging import (
     THEIRS,
     FilesTaken,
