@@ -15,9 +15,8 @@ from shelduck.branches.branch_tables import (
 )
 from shelduck.branches.creation import NewBranch, create_branch, drop_branch
 from shelduck.branches.diff import diff_of
-from shelduck.branches.merge import BranchMerge, merge_branch
+from shelduck.branches.merge import BranchMerge, merge_branch, undo_merge
 from shelduck.branches.merging import MergeConflict, Resolution
-from shelduck.branches.undo_merge import undo_merge
 from shelduck.catalog.read import read
 from shelduck.errors import Conflict, NotFound
 from shelduck.lake.lookup import LakeHandle
