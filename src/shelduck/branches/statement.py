@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from functools import partial
 
 from shelduck.branches.branch_tables import require_branch
-from shelduck.branches.creation import NewBranch, branch_table, drop_branch_of_table
+from shelduck.branches.creation import NewBranch, branch_table, create_branch, drop_branch_of_table
 from shelduck.branches.merging import Resolution
 from shelduck.branches.verb import BranchVerbs
 from shelduck.lake.operation import Operation, Runner
@@ -21,15 +20,12 @@ from shelduck.text.tokens.parts import NamedTable, OfAltered, SchemaName, Statem
 
 @dataclass(frozen=True, slots=True)
 class CreateBranch(Statement):
-    """CREATE BRANCH."""
+    """CREATE BRANCH, whose name is that of the schema; ``wish`` says the rest of the branch."""
 
     name: SchemaName
+    wish: NewBranch
     source: SchemaName | None = None
-    version: int | None = None
-    timestamp: str | datetime | None = None
     tables: tuple[str, ...] | None = None
-    retain: str | None = None
-    if_not_exists: bool = False
 
 
 class CreateTag(CreateBranch):
@@ -61,11 +57,7 @@ class BranchTable(OfAltered):
     """Iceberg's ALTER TABLE … CREATE, REPLACE or DROP of a BRANCH or TAG of one table."""
 
     word: str
-    branch: str
-    is_tag: bool
-    version: int | None = None
-    retain: str | None = None
-    may_be_there: bool = False
+    wish: NewBranch
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +99,9 @@ def read_create(kind: type[CreateBranch], cursor: Cursor) -> CreateBranch:
         timestamp = cursor.string("a time as a string")
     if cursor.accept("WITH", "TABLES"):
         tables = cursor.in_brackets(lambda c: c.name("a table"))
-    return kind(name, source, version, timestamp, tables, _retained(cursor), if_not_exists)
+    begin = version, timestamp, _retained(cursor)
+    wish = NewBranch(name.schema, kind is CreateTag, *begin, if_not_exists)
+    return kind(name, wish, source, tables)
 
 
 def _retained(cursor: Cursor) -> str | None:
@@ -147,8 +141,8 @@ def read_of_table(cursor: Cursor, name: NamedTable) -> BranchTable | None:
             "snapshots are those of the whole lake: leave it out, and use CALL expire_snapshots()",
         )
     word = "CREATE OR REPLACE" if replaces else word
-    maybe = if_not_exists or if_exists
-    return BranchTable(name, word, branch, is_tag, version, retain, maybe)
+    wish = NewBranch(branch, is_tag, version, None, retain, if_not_exists or if_exists)
+    return BranchTable(name, word, wish)
 
 
 def read_use(cursor: Cursor) -> UseBranch:
@@ -192,19 +186,13 @@ def resolution_of(text: str) -> Resolution:
     return found
 
 
-def create_branch(runner: Runner, statement: CreateBranch) -> Result:
+def make_branch(runner: Runner, statement: CreateBranch) -> Result:
     """CREATE BRANCH, or CREATE TAG."""
-    source, verbs = statement.source, BranchVerbs(runner.state, runner.unit)
-    make = verbs.create_tag if isinstance(statement, CreateTag) else verbs.create_branch
-    return make(
-        statement.name.schema,
-        runner.state.current.schema if source is None else source.schema,
-        version=statement.version,
-        timestamp=statement.timestamp,
-        tables=statement.tables,
-        retain=statement.retain,
-        if_not_exists=statement.if_not_exists,
-    )
+    # By now the name has no catalog.
+    wish = replace(statement.wish, name=statement.name.schema)
+    refuse_in_transaction(runner.unit, f"CREATE {wish.kind.upper()}")
+    source = statement.source.schema if statement.source else runner.state.current.schema
+    return create_branch(runner.state, wish, source, statement.tables)
 
 
 def drop_branch(runner: Runner, statement: DropBranch) -> Result:
@@ -216,14 +204,13 @@ def drop_branch(runner: Runner, statement: DropBranch) -> Result:
 
 def branch_of_table(runner: Runner, statement: BranchTable) -> Result:
     """ALTER TABLE … CREATE, REPLACE or DROP of a BRANCH or TAG."""
-    word, may = statement.word, statement.may_be_there
-    wish = NewBranch(
-        *(statement.branch, statement.is_tag, statement.version, None), *(statement.retain, may)
-    )
+    word, wish = statement.word, statement.wish
     # Whatever branch the session works on.
     table = table_name(statement.name.parts, runner.state.current.schema)
     if word == "DROP":
-        return drop_branch_of_table(runner.state, runner.unit, table, wish, if_exists=may)
+        return drop_branch_of_table(
+            runner.state, runner.unit, table, wish, if_exists=wish.if_not_exists
+        )
     refuse_in_transaction(runner.unit, f"{word} {wish.kind.upper()}")
     creates, replaces = word != "REPLACE", word != "CREATE"
     return branch_table(runner.state, table, wish, creates=creates, replaces=replaces)
@@ -269,7 +256,7 @@ def undo_merge(runner: Runner, statement: UndoMerge) -> Result:
 
 OPERATIONS = (
     *(
-        Operation(title, kind, create_branch, partial(read_create, kind), only_lakes=True)
+        Operation(title, kind, make_branch, partial(read_create, kind), only_lakes=True)
         for title, kind in (("CREATE BRANCH", CreateBranch), ("CREATE TAG", CreateTag))
     ),
     *(
