@@ -53,7 +53,9 @@ def test_ids_are_given_in_the_order_of_the_tree():
     listed = {"type": "array", "elementType": inner, "containsNull": True}
     found = next_columns(NO_COLUMNS, version(("l", listed), ("a", "string")))
 
-    assert [(f.id, f.name) for f in found.schema.walk()] == [
+    first, last = found.schema.fields
+    [element] = first.children
+    assert [(f.id, f.name) for f in (first, element, *element.children, last)] == [
         (1, "l"),
         (2, "element"),
         (3, "x"),
@@ -371,7 +373,7 @@ def _vector_file(folder, *, length=None, checksum=None, cut=0):
     )
     path = folder / "vector.bin"
     path.write_bytes(b"".join(parts)[: -cut or None])
-    vector = LoggedVector("p", path.as_uri(), 1, made.size, 2)
+    vector = LoggedVector("p", path.as_uri(), made.size, 2, offset=1)
     return Added(f"{folder}/data.parquet", 1, {}, vector)
 
 

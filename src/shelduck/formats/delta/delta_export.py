@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -32,6 +32,7 @@ from shelduck.formats.delta.delta_survey import DeltaSurvey
 from shelduck.formats.delta.log import (
     LOG,
     MODE,
+    VECTOR,
     Added,
     LoggedVector,
     Metadata,
@@ -320,15 +321,8 @@ def _bounds(leaf: Field, stats: ColumnStats) -> tuple[int | str, int | str] | No
 def _vector(vector: LoggedVector | None) -> Action:
     if vector is None:
         return {}
-    found: Action = {
-        "storageType": vector.storage,
-        "pathOrInlineDv": vector.place,
-        "sizeInBytes": vector.size,
-        "cardinality": vector.cardinality,
-    }
-    if vector.offset is not None:
-        found["offset"] = vector.offset
-    return {"deletionVector": found}
+    told = zip(VECTOR, astuple(vector), strict=True)
+    return {"deletionVector": {name: value for name, value in told if value is not None}}
 
 
 def _member(f: Field, found: DeltaSurvey) -> Action:

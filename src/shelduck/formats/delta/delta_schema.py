@@ -61,12 +61,6 @@ class DeltaField:
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
     declared: str = field(default="", compare=False)
 
-    def walk(self) -> Iterator[DeltaField]:
-        """Yield this field and all fields below it in pre-order."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
     def leaf_paths(self) -> Iterator[tuple[str, ...]]:
         """Yield the paths of leaves below this field outside of structs, as ``fieldPath``."""
         if not isinstance(self.shape, Kind):
@@ -83,11 +77,6 @@ class DeltaSchema:
     fields: tuple[DeltaField, ...]
     mode: str
     partition_columns: tuple[str, ...]
-
-    def walk(self) -> Iterator[DeltaField]:
-        """Yield every field in pre-order."""
-        for top in self.fields:
-            yield from top.walk()
 
 
 def delta_schema(metadata: Metadata) -> DeltaSchema:

@@ -23,6 +23,8 @@ from shelduck.errors import CorruptLake, InvalidRequest
 
 LOG = "_delta_log"
 MODE = "delta.columnMapping.mode"
+VECTOR = ("storageType", "pathOrInlineDv", "sizeInBytes", "cardinality", "offset")
+"""What the log calls the parts of a `LoggedVector`, in order; only the last may be missing."""
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(
     r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(parquet|json)"
@@ -44,9 +46,9 @@ class LoggedVector:
 
     storage: str
     place: str
-    offset: int | None
     size: int
     cardinality: int
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,13 +329,8 @@ def _vector(action: Mapping[str, Any]) -> LoggedVector | None:
     found = action.get("deletionVector")
     if not found:
         return None
-    return LoggedVector(
-        found["storageType"],
-        found["pathOrInlineDv"],
-        found.get("offset"),
-        int(found["sizeInBytes"]),
-        int(found["cardinality"]),
-    )
+    storage, place, size, cardinality = (found[name] for name in VECTOR[:-1])
+    return LoggedVector(storage, place, int(size), int(cardinality), found.get("offset"))
 
 
 def _metadata(found: Mapping[str, Any]) -> Metadata:

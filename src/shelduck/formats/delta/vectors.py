@@ -54,7 +54,7 @@ def read_vector(root: str, file: Added) -> BitMap64:
 def inline_vector(positions: BitMap64) -> LoggedVector:
     """Return a deletion vector for storage in the log itself."""
     data = struct.pack("<i", _MAGIC) + positions.serialize()
-    return LoggedVector("i", z85_text(data), None, len(data), len(positions))
+    return LoggedVector("i", z85_text(data), len(data), len(positions))
 
 
 def bitmap() -> type[BitMap64]:
