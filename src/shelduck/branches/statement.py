@@ -15,14 +15,13 @@ from shelduck.lake.unit import refuse_in_transaction
 from shelduck.text.tokens.arguments import ShowObjects, is_like, listing
 from shelduck.text.tokens.cursor import Cursor
 from shelduck.text.tokens.lexer import tokenize
-from shelduck.text.tokens.parts import NamedTable, OfAltered, SchemaName, Statement
+from shelduck.text.tokens.parts import NamedTable, OfAltered, OfSchema, SchemaName
 
 
 @dataclass(frozen=True, slots=True)
-class CreateBranch(Statement):
+class CreateBranch(OfSchema):
     """CREATE BRANCH, whose name is that of the schema; ``wish`` says the rest of the branch."""
 
-    name: SchemaName
     wish: NewBranch
     source: SchemaName | None = None
     tables: tuple[str, ...] | None = None
@@ -33,10 +32,9 @@ class CreateTag(CreateBranch):
 
 
 @dataclass(frozen=True, slots=True)
-class DropBranch(Statement):
+class DropBranch(OfSchema):
     """DROP BRANCH."""
 
-    name: SchemaName
     if_exists: bool = False
 
 
@@ -60,28 +58,21 @@ class BranchTable(OfAltered):
     wish: NewBranch
 
 
-@dataclass(frozen=True, slots=True)
-class UseBranch(Statement):
+class UseBranch(OfSchema):
     """USE BRANCH: names without a schema mean tables of the branch from now on."""
 
-    name: SchemaName
-
 
 @dataclass(frozen=True, slots=True)
-class MergeBranch(Statement):
+class MergeBranch(OfSchema):
     """MERGE BRANCH; with ``dry_run``, only what it would do."""
 
-    name: SchemaName
     into: SchemaName | None = None
     resolve: tuple[Resolution, ...] = ()
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UndoMerge(Statement):
+class UndoMerge(OfSchema):
     """UNDO MERGE BRANCH."""
-
-    name: SchemaName
 
 
 def read_create(kind: type[CreateBranch], cursor: Cursor) -> CreateBranch:

@@ -44,7 +44,7 @@ from shelduck.rollups.following import create_with_rollups, drop_with_rollups
 from shelduck.rollups.rollup_plan import spec_of
 from shelduck.rollups.rollup_tables import rollups_of
 from shelduck.text.tokens.cursor import Cursor
-from shelduck.text.tokens.parts import OfTable, SchemaName, Statement
+from shelduck.text.tokens.parts import OfSchema, OfTable
 from shelduck.write.appending import load
 from shelduck.write.changes.append import append_rows, placing
 from shelduck.write.hooks import carry_out_rows
@@ -55,27 +55,22 @@ SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
 
 
 @dataclass(frozen=True, slots=True)
-class CreateSchemaStatement(Statement):
+class CreateSchemaStatement(OfSchema):
     """CREATE SCHEMA."""
 
-    name: SchemaName
     if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class DropSchemaStatement(Statement):
+class DropSchemaStatement(OfSchema):
     """DROP SCHEMA; ``cascade`` drops its tables too."""
 
-    name: SchemaName
     if_exists: bool = False
     cascade: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UseSchema(Statement):
+class UseSchema(OfSchema):
     """USE: the schema in which names without one are looked up from now on."""
-
-    name: SchemaName
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,6 +250,13 @@ class OfTable(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class OfSchema(Statement):
+    """What a statement about a schema, a branch or a tag has."""
+
+    name: SchemaName
+
+
+@dataclass(frozen=True, slots=True)
 class OfAltered(OfTable):
     """What a statement behind ALTER TABLE has; with ``if_exists`` the table may be missing."""
 
