@@ -254,11 +254,9 @@ def _is_null(tokens: list[Token]) -> bool:
 
 def _joined(parts: list[Predicate], *, every: bool) -> Predicate:
     """Return the parts joined by AND or OR, without what says nothing."""
-    if every:
-        known = [p for p in parts if not isinstance(p, Unknown)]
-        flat = [q for p in known for q in (p.parts if isinstance(p, And) else (p,))]
-        return And(tuple(flat)) if len(flat) > 1 else flat[0] if flat else Unknown()
-    if any(isinstance(p, Unknown) for p in parts):
+    kind = And if every else Or
+    known = [p for p in parts if not isinstance(p, Unknown)]
+    if not known or (len(known) < len(parts) and not every):
         return Unknown()
-    flat = [q for p in parts for q in (p.parts if isinstance(p, Or) else (p,))]
-    return Or(tuple(flat)) if len(flat) > 1 else flat[0]
+    flat = [q for p in known for q in (p.parts if isinstance(p, kind) else (p,))]
+    return kind(tuple(flat)) if len(flat) > 1 else flat[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal as Number
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -15,8 +15,7 @@ from shelduck.text.tokens.lexer import Token, TokenKind, string_of
 
 _INTEGERS = {"Y": ("int8", 8), "S": ("int16", 16), "": ("int32", 32), "L": ("int64", 64)}
 _NUMBER = re.compile(r"(?P<digits>\d+(?:\.\d+)?(?:E-?\d+)?)(?P<suffix>BD|[YSLD]?)")
-_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
-_INSTANT = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.(\d{1,6}))?")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,6})?")
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - local times are compared with local times
 
 
@@ -84,22 +83,15 @@ def _typed(word: str, text: str, time_zone: str | None) -> ComparedValue | None:
 
 
 def _days(text: str) -> int | None:
-    match = _DATE.fullmatch(text)
-    try:
-        return (date(*map(int, match.groups())) - date(1970, 1, 1)).days if match else None
-    except ValueError:
-        return None
+    local = _local(f"{text} 00:00:00")
+    return None if local is None else (local - _EPOCH).days
 
 
 def _local(text: str) -> datetime | None:
-    match = _INSTANT.fullmatch(text)
     try:
-        whole = datetime.fromisoformat(match[1]) if match else None
+        return datetime.fromisoformat(text) if _INSTANT.fullmatch(text) else None
     except ValueError:
         return None
-    if match is None or whole is None:
-        return None
-    return whole.replace(microsecond=int((match[2] or "0").ljust(6, "0")))
 
 
 def _local_micros(text: str) -> int | None:
