@@ -6,9 +6,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from shelduck.branches.branch_tables import require_branch
-from shelduck.branches.creation import NewBranch, branch_table, create_branch, drop_branch_of_table
 from shelduck.branches.merging import Resolution
-from shelduck.branches.verb import BranchVerbs
+from shelduck.branches.verb import (
+    BranchVerbs,
+    NewBranch,
+    branch_table,
+    create_branch,
+    drop_branch_of_table,
+)
 from shelduck.lake.operation import Operation, Runner
 from shelduck.lake.results import PlainRows, Result, Unchanged, table_name
 from shelduck.lake.unit import refuse_in_transaction
@@ -181,9 +186,8 @@ def make_branch(runner: Runner, statement: CreateBranch) -> Result:
     """CREATE BRANCH, or CREATE TAG."""
     # By now the name has no catalog.
     wish = replace(statement.wish, name=statement.name.schema)
-    refuse_in_transaction(runner.unit, f"CREATE {wish.kind.upper()}")
     source = statement.source.schema if statement.source else runner.state.current.schema
-    return create_branch(runner.state, wish, source, statement.tables)
+    return create_branch(runner.state, runner.unit, wish, source, statement.tables)
 
 
 def drop_branch(runner: Runner, statement: DropBranch) -> Result:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
-from shelduck.branches.creation import drop_overdue
+from shelduck.branches.verb import drop_overdue
 from shelduck.catalog.databases.store import Store
 from shelduck.catalog.read.read import read_settings
 from shelduck.catalog.schema.lake_schema import LakeInfo

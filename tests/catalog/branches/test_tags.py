@@ -9,7 +9,7 @@ import pytest
 
 import shelduck
 from shelduck import clock
-from shelduck.branches import creation
+from shelduck.branches import verb
 from shelduck.errors import AlreadyExists, InvalidRequest, NotFound, Unsupported
 from tests.catalog.test_check_repairs import After
 
@@ -264,7 +264,7 @@ def test_a_folder_of_schema_files_has_no_tables_of_branches_and_tags(lake, duck,
 
 def test_two_who_give_a_branch_tables_at_once_both_do(lake, duck, lake_url, monkeypatch):
     lake.execute("CREATE TABLE w (id INT); ALTER TABLE w CREATE BRANCH b")
-    make, left = creation.share_table, ["ALTER TABLE u CREATE BRANCH b"]
+    make, left = verb.share_table, ["ALTER TABLE u CREATE BRANCH b"]
 
     def meanwhile(*args):
         if left:
@@ -272,7 +272,7 @@ def test_two_who_give_a_branch_tables_at_once_both_do(lake, duck, lake_url, monk
                 other.execute(left.pop())
         return make(*args)
 
-    monkeypatch.setattr(creation, "share_table", meanwhile)
+    monkeypatch.setattr(verb, "share_table", meanwhile)
     lake.execute("ALTER TABLE t CREATE BRANCH b")
     assert names(lake.branches()) == [("b", 3)]
     # The branch knows that it began with all of them.
