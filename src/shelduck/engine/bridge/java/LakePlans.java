@@ -26,12 +26,11 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.optimizer.RemoveRedundantAliases$;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys$;
-import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin;
 import org.apache.spark.sql.catalyst.trees.Origin;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
@@ -49,6 +48,7 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
+import scala.Tuple3;
 import scala.Tuple8;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
@@ -298,16 +298,10 @@ public final class LakePlans {
    * else chooses them too, or a filter has no text.
    */
   public String wholeCondition(Dataset rows) {
-    LogicalPlan at = rows.queryExecution().optimizedPlan();
-    while (at instanceof Project) {
-      at = (LogicalPlan) at.children().apply(0);
-    }
-    ArrayList filters = new ArrayList();
-    while (at instanceof Filter) {
-      filters.add(((Filter) at).condition());
-      at = (LogicalPlan) at.children().apply(0);
-    }
-    return LakeFileIndex.of(at) == null ? null : LakeFileIndex.allTexts(filters);
+    Tuple3 parts = (Tuple3) PhysicalOperation$.MODULE$.unapply(
+        rows.queryExecution().optimizedPlan()).get();
+    return LakeFileIndex.of((LogicalPlan) parts._3()) == null
+        ? null : LakeFileIndex.allTexts(ScalaSeq.list((Seq) parts._2()));
   }
 
   /**

@@ -14,15 +14,15 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
-import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.DataType;
 import scala.PartialFunction;
+import scala.Tuple3;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import shelduck.bridge.plans.LakeRows;
@@ -190,18 +190,16 @@ public class MetadataRule extends LakeRule {
 
     /** Adds the branches below a plan to a list; false if one of them is something else. */
     public static boolean addAll(LogicalPlan plan, Attribute[] columns, List found) {
-      LogicalPlan at = plan;
-      Attribute[] wanted = (Attribute[]) columns.clone();
-      while (at instanceof Project) {
-        for (int i = 0; i < wanted.length; i++) {
-          wanted[i] = wanted[i] == null ? null : LakeRule.source(((Project) at).projectList(), wanted[i].exprId());
-          if (columns[i] != null && wanted[i] == null) {
-            return false;
-          }
+      Tuple3 parts = (Tuple3) PhysicalOperation$.MODULE$.unapply(plan).get();
+      LogicalPlan at = (LogicalPlan) parts._3();
+      Attribute[] wanted = new Attribute[columns.length];
+      for (int i = 0; i < wanted.length; i++) {
+        wanted[i] = columns[i] == null ? null : LakeRule.source((Seq) parts._1(), columns[i].exprId());
+        if (columns[i] != null && wanted[i] == null) {
+          return false;
         }
-        at = (LogicalPlan) at.children().apply(0);
       }
-      if (at instanceof Union) {
+      if (at instanceof Union && ((Seq) parts._2()).isEmpty()) {
         Seq above = at.output();
         for (LogicalPlan part : ScalaSeq.list(at.children())) {
           Attribute[] theirs = new Attribute[wanted.length];
@@ -215,12 +213,7 @@ public class MetadataRule extends LakeRule {
         }
         return true;
       }
-      ArrayList conditions = new ArrayList();
-      while (at instanceof Filter) {
-        conditions.add(((Filter) at).condition());
-        at = (LogicalPlan) at.children().apply(0);
-      }
-      String filters = LakeFileIndex.allTexts(conditions);
+      String filters = LakeFileIndex.allTexts(ScalaSeq.list((Seq) parts._2()));
       if (filters == null) {
         return false;
       }

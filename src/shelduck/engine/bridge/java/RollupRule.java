@@ -2,6 +2,7 @@ package shelduck.bridge;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -58,7 +59,7 @@ public class RollupRule extends LakeRule {
   }
 
   private static LogicalPlan answered(LogicalPlan plan, RollupChain chain, RollupMeasures measures) {
-    Function chooser = chain.index().chooser();
+    Function chooser = chain.chooser();
     try {
       LogicalPlan found = chain.isSafe() ? replaced(plan, chain, measures, chooser) : null;
       return found == null ? plan : found;
@@ -80,8 +81,8 @@ public class RollupRule extends LakeRule {
 
   private static LogicalPlan replaced(
       LogicalPlan plan, RollupChain chain, RollupMeasures measures, Function chooser) {
-    List levels = chain.levels(measures == null ? chain.output() : measures.needed());
-    List<Attribute> columns = chain.columns((Set<ExprId>) levels.get(levels.size() - 1));
+    List kept = chain.kept(measures == null ? null : measures.needed());
+    List<Attribute> columns = chain.columns(kept);
     if (columns == null) {
       return null;
     }
@@ -92,12 +93,12 @@ public class RollupRule extends LakeRule {
     RollupAnswer rollup = new RollupAnswer((LogicalPlan) answer.get(0), (String) answer.get(1));
     LogicalPlan found;
     if (measures == null) {
-      found = chain.over(rollup.rows(columns), levels, new ArrayList());
+      found = chain.over(rollup.rows(columns), kept, Collections.emptyList());
     } else if (rollup.groups()) {
       HashMap held = new HashMap();
       LogicalPlan bottom = rollup.groups(columns, measures.measures(), held);
       measures.hold(held);
-      found = over(plan, chain.over(bottom, levels, new ArrayList(held.values())));
+      found = over(plan, chain.over(bottom, kept, held.values()));
       found = (LogicalPlan) found.transformExpressionsUp(new NodeChange(measures));
     } else {
       // Its rows are those of the base: the aggregate stays, and uses its own columns.
@@ -105,9 +106,9 @@ public class RollupRule extends LakeRule {
       for (Expression each : ScalaSeq.list(plan.expressions())) {
         RollupChain.addReferences(each, all);
       }
-      levels = chain.levels(all);
-      columns = chain.columns((Set<ExprId>) levels.get(levels.size() - 1));
-      found = over(plan, chain.over(rollup.rows(columns), levels, new ArrayList()));
+      kept = chain.kept(all);
+      found = over(
+          plan, chain.over(rollup.rows(chain.columns(kept)), kept, Collections.emptyList()));
     }
     found = optimized(found, chain);
     if (!sameOutput(plan, found)) {
@@ -128,7 +129,7 @@ public class RollupRule extends LakeRule {
         rows.add("measure\t" + measure);
       }
     }
-    RollupChain.RollupFilters.describe(chain, rows);
+    chain.describe(rows);
     StringBuilder text = new StringBuilder();
     for (Object row : rows) {
       text.append(row).append('\n');

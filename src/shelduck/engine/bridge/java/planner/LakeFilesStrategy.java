@@ -6,9 +6,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.PriorityQueue;
 import org.apache.spark.rdd.RDD;
-import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
@@ -45,7 +43,7 @@ public class LakeFilesStrategy extends SparkStrategy {
 
   public Seq apply(LogicalPlan plan) {
     ArrayList found = new ArrayList();
-    LakeFileIndex index = index(plan);
+    LakeFileIndex index = LakeFileIndex.of(LakeRule.below(plan));
     if (index != null && index.files() >= 0 && LakeRule.isOn(SETTING)) {
       try {
         for (SparkPlan each : ScalaSeq.list(FileSourceStrategy$.MODULE$.apply(plan))) {
@@ -58,14 +56,6 @@ public class LakeFilesStrategy extends SparkStrategy {
     }
     // Without a plan of this strategy, Spark asks its own.
     return ScalaSeq.of(found);
-  }
-
-  private static LakeFileIndex index(LogicalPlan plan) {
-    LogicalPlan below = plan;
-    while (below instanceof Project || below instanceof Filter) {
-      below = (LogicalPlan) below.children().apply(0);
-    }
-    return LakeFileIndex.of(below);
   }
 
   private static SparkPlan counted(SparkPlan plan, LakeFileIndex index) {
@@ -194,10 +184,6 @@ public class LakeFilesStrategy extends SparkStrategy {
 
     public boolean equals(Object other) {
       return other instanceof LakeFiles && scan.equals(((LakeFiles) other).scan);
-    }
-
-    public int hashCode() {
-      return scan.hashCode();
     }
 
     /**

@@ -1,11 +1,14 @@
 package shelduck.bridge.planner;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.expressions.And;
+import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
@@ -18,57 +21,65 @@ import org.apache.spark.sql.catalyst.expressions.OuterReference;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.ScalarSubquery;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
-import org.apache.spark.sql.catalyst.plans.logical.CTERelationRef;
+import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.Tuple3;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction0;
 import shelduck.bridge.plans.LakeRule;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.TextRows;
 import shelduck.bridge.scan.LakeFileIndex;
 
-/** Projects and filters above the relation of a table that may have rollups. */
+/** Columns made of the rows of a table that may have rollups, and the filters that choose these. */
 public final class RollupChain {
-  private final ArrayList nodes = new ArrayList();
-  private LogicalRelation relation;
-  private LakeFileIndex index;
+  private final LogicalRelation relation;
+  private final List<NamedExpression> made;
+  private final List<Expression> filters;
 
-  private RollupChain() {}
-
-  /** Null if the plan is something else. */
-  public static RollupChain of(LogicalPlan top) {
-    RollupChain chain = new RollupChain();
-    LogicalPlan at = top;
-    while (at instanceof Project || at instanceof Filter) {
-      chain.nodes.add(at);
-      at = (LogicalPlan) at.children().apply(0);
-    }
-    chain.index = LakeFileIndex.of(at);
-    if (chain.index == null || chain.index.chooser() == null) {
-      return null;
-    }
-    chain.relation = (LogicalRelation) at;
-    return chain;
+  private RollupChain(LogicalRelation relation, Seq made, Seq filters) {
+    this.relation = relation;
+    this.made = ScalaSeq.list(made);
+    this.filters = ScalaSeq.list(filters);
   }
 
-  public LakeFileIndex index() {
-    return index;
+  /** Null if the plan is something else. */
+  public static RollupChain of(final LogicalPlan top) {
+    LakeFileIndex index = LakeFileIndex.of(LakeRule.below(top));
+    if (index == null || index.chooser() == null) {
+      return null;
+    }
+    // What Spark would not compute twice is merged as well: nothing may stay between.
+    SQLConf inline = SQLConf.get().clone();
+    inline.setConfString("spark.sql.optimizer.collapseProjectAlwaysInline", "true");
+    Tuple3 parts = (Tuple3) SQLConf.withExistingConf(inline, new AbstractFunction0() {
+      public Object apply() {
+        return PhysicalOperation$.MODULE$.unapply(top).get();
+      }
+    });
+    return parts._3() instanceof LogicalRelation
+        ? new RollupChain((LogicalRelation) parts._3(), (Seq) parts._1(), (Seq) parts._2()) : null;
   }
 
   public HadoopFsRelation source() {
     return (HadoopFsRelation) relation.relation();
   }
 
+  public Function chooser() {
+    return LakeFileIndex.of(relation).chooser();
+  }
+
   /** Whether its expressions always give the same result for the same values, wherever they run. */
   public boolean isSafe() {
-    for (int n = 0; n < nodes.size(); n++) {
-      for (Expression each : ScalaSeq.list(node(n).expressions())) {
-        if (!isSafe(each)) {
-          return false;
-        }
+    for (Expression each : used(made)) {
+      if (!isSafe(each)) {
+        return false;
       }
     }
     return true;
@@ -79,8 +90,9 @@ public final class RollupChain {
       return false;
     }
     if (expression instanceof PlanExpression) {
+      // A definition in WITH is elsewhere in the plan.
       return expression instanceof ScalarSubquery && expression.children().isEmpty()
-          && !namesQueries(((ScalarSubquery) expression).plan());
+          && !((ScalarSubquery) expression).plan().containsPattern(TreePattern$.MODULE$.CTE());
     }
     for (Expression child : ScalaSeq.list(expression.children())) {
       if (!isSafe(child)) {
@@ -90,178 +102,106 @@ public final class RollupChain {
     return true;
   }
 
-  /** A definition in WITH is elsewhere in the plan. */
-  private static boolean namesQueries(LogicalPlan plan) {
-    for (LogicalPlan each : ScalaSeq.list(plan.children())) {
-      if (namesQueries(each)) {
-        return true;
+  /** Those of its columns that have these ids; all of them if that is null. */
+  public List<NamedExpression> kept(Set<ExprId> ids) {
+    ArrayList<NamedExpression> kept = new ArrayList<NamedExpression>();
+    for (NamedExpression each : made) {
+      if (ids == null || ids.contains(each.exprId())) {
+        kept.add(each);
       }
     }
-    return plan instanceof CTERelationRef;
+    return kept;
   }
 
-  /** Ids of all columns in the output at the top. */
-  public Set output() {
-    HashSet ids = new HashSet();
-    Seq columns = nodes.isEmpty() ? relation.output() : node(0).output();
-    for (int i = 0; i < columns.size(); i++) {
-      ids.add(((Attribute) columns.apply(i)).exprId());
-    }
-    return ids;
-  }
-
-  /** The ids that each node's output needs, the top first, and last those of the relation. */
-  public List levels(Set needed) {
-    ArrayList levels = new ArrayList();
-    levels.add(needed);
-    for (int n = 0; n < nodes.size(); n++) {
-      Set above = (Set) levels.get(n);
-      HashSet below = new HashSet();
-      if (node(n) instanceof Filter) {
-        below.addAll(above);
-        addReferences(((Filter) node(n)).condition(), below);
-      } else {
-        Seq<NamedExpression> made = ((Project) node(n)).projectList();
-        for (NamedExpression each : ScalaSeq.list(made)) {
-          if (above.contains(each.exprId())) {
-            addReferences((Expression) each, below);
-          }
-        }
-      }
-      levels.add(below);
-    }
-    return levels;
+  /** What some of its columns are made of, and its filters. */
+  private List<Expression> used(List kept) {
+    ArrayList<Expression> used = new ArrayList<Expression>(kept);
+    used.addAll(filters);
+    return used;
   }
 
   public static void addReferences(Expression expression, Set ids) {
-    Seq columns = expression.references().toSeq();
-    for (int i = 0; i < columns.size(); i++) {
-      ids.add(((Attribute) columns.apply(i)).exprId());
+    for (Attribute column : ScalaSeq.list(expression.references().toSeq())) {
+      ids.add(column.exprId());
     }
   }
 
-  /** The relation's columns with these ids; null if one is not a column of the files. */
-  public List<Attribute> columns(Set<ExprId> ids) {
+  /** The relation's columns that are used for some of its own; null if one is none of the files. */
+  public List<Attribute> columns(List kept) {
+    AttributeSet wanted = AttributeSet$.MODULE$.apply(ScalaSeq.of(used(kept)));
     ArrayList<Attribute> found = new ArrayList<Attribute>();
     for (Attribute column : ScalaSeq.list(relation.output())) {
-      if (ids.contains(column.exprId())) {
+      if (wanted.contains(column)) {
         if (LakeFileIndex.isMetadata(column)) {
           return null;
         }
         found.add(column);
       }
     }
-    return found.size() == ids.size() ? found : null;
+    return found.size() == wanted.size() ? found : null;
   }
 
-  /** The relation's column with this id above node {@code level}; null if there is none. */
-  public Attribute column(Expression value, int level) {
-    if (!(value instanceof Attribute)) {
-      return null;
+  /** The relation's column that one of its own is, under whatever name; null if it is none. */
+  public Attribute source(Expression value) {
+    return value instanceof Attribute
+        ? column(LakeRule.source(ScalaSeq.of(made), ((Attribute) value).exprId())) : null;
+  }
+
+  private Attribute column(Expression value) {
+    boolean isIt = value instanceof Attribute && !LakeFileIndex.isMetadata((Attribute) value)
+        && relation.outputSet().contains((Attribute) value);
+    return isIt ? (Attribute) value : null;
+  }
+
+  /** Some of its columns, and {@code more}, over another plan, which has what they are made of. */
+  public LogicalPlan over(LogicalPlan bottom, List kept, Collection more) {
+    LogicalPlan rows = bottom;
+    for (Expression each : filters) {
+      rows = new Filter(each, rows);
     }
-    ExprId id = ((Attribute) value).exprId();
-    for (int n = level; n < nodes.size(); n++) {
-      if (node(n) instanceof Project) {
-        Attribute source = LakeRule.source(((Project) node(n)).projectList(), id);
-        id = source == null ? null : source.exprId();
-      }
-    }
-    HashSet ids = new HashSet();
-    ids.add(id);
-    List found = columns(ids);
-    return found == null ? null : (Attribute) found.get(0);
-  }
-
-  public int size() {
-    return nodes.size();
-  }
-
-  /** The condition of a node; null if it is not a filter. */
-  public Expression filter(int n) {
-    return node(n) instanceof Filter ? ((Filter) node(n)).condition() : null;
+    ArrayList columns = new ArrayList(kept);
+    columns.addAll(more);
+    return new Project(ScalaSeq.of(columns), rows);
   }
 
   /**
-   * The same over another plan, which has the needed columns under their ids, and {@code more}
-   * columns in the output at the top.
+   * Adds which columns a filter compares with values that are the same for all rows: {@code equal} or
+   * {@code range} with the name of a column, separated by a tab.
    */
-  public LogicalPlan over(LogicalPlan bottom, List levels, List more) {
-    LogicalPlan plan = bottom;
-    for (int n = nodes.size() - 1; n >= 0; n--) {
-      if (node(n) instanceof Filter) {
-        plan = (LogicalPlan) node(n).withNewChildren(ScalaSeq.items(plan));
-        continue;
-      }
-      Seq<NamedExpression> made = ((Project) node(n)).projectList();
-      ArrayList kept = new ArrayList();
-      for (NamedExpression each : ScalaSeq.list(made)) {
-        if (((Set) levels.get(n)).contains(each.exprId())) {
-          kept.add(each);
+  public void describe(Set rows) {
+    for (Expression filter : filters) {
+      if (filter instanceof In || filter instanceof InSet) {
+        HashSet others = new HashSet();
+        for (int i = 1; i < filter.children().size(); i++) {
+          addReferences((Expression) filter.children().apply(i), others);
         }
+        add(others.isEmpty(), "equal", (Expression) filter.children().apply(0), rows);
+      } else if (filter instanceof BinaryComparison || filter instanceof StartsWith) {
+        Expression one = (Expression) filter.children().apply(0);
+        Expression other = (Expression) filter.children().apply(1);
+        String word =
+            filter instanceof EqualTo || filter instanceof EqualNullSafe ? "equal" : "range";
+        add(isFixed(other), word, one, rows);
+        add(isFixed(one) && !(filter instanceof StartsWith), word, other, rows);
       }
-      kept.addAll(more);
-      plan = new Project(ScalaSeq.of(kept), plan);
     }
-    return plan;
   }
 
-  private LogicalPlan node(int n) {
-    return (LogicalPlan) nodes.get(n);
+  private static boolean isFixed(Expression value) {
+    return value.references().isEmpty();
+  }
+
+  private void add(boolean isFixed, String word, Expression value, Set rows) {
+    Attribute column = isFixed ? column(value) : null;
+    if (column != null) {
+      rows.add(TextRows.encoded(word, column.name()));
+    }
   }
 
   /** A rollup does not hold what it was chosen for, because its columns have other types. */
   public static class RollupMisfit extends RuntimeException {
     public RollupMisfit(String what) {
       super(what);
-    }
-  }
-
-  /** Which columns a filter compares with values that are the same for all rows. */
-  public static final class RollupFilters {
-    private RollupFilters() {}
-
-    /** Adds {@code equal} or {@code range} with the name of a column, separated by a tab. */
-    public static void describe(RollupChain chain, Set rows) {
-      for (int n = 0; n < chain.size(); n++) {
-        if (chain.filter(n) != null) {
-          describe(chain.filter(n), chain, n + 1, rows);
-        }
-      }
-    }
-
-    private static void describe(Expression filter, RollupChain chain, int level, Set rows) {
-      if (filter instanceof And) {
-        describe(((And) filter).left(), chain, level, rows);
-        describe(((And) filter).right(), chain, level, rows);
-        return;
-      }
-      if (filter instanceof In || filter instanceof InSet) {
-        for (int i = 1; i < filter.children().size(); i++) {
-          if (!isFixed((Expression) filter.children().apply(i))) {
-            return;
-          }
-        }
-        add("equal", chain.column((Expression) filter.children().apply(0), level), rows);
-      } else if (filter instanceof BinaryComparison || filter instanceof StartsWith) {
-        Expression one = (Expression) filter.children().apply(0);
-        Expression other = (Expression) filter.children().apply(1);
-        boolean equal = filter instanceof EqualTo || filter instanceof EqualNullSafe;
-        if (isFixed(other)) {
-          add(equal ? "equal" : "range", chain.column(one, level), rows);
-        } else if (isFixed(one) && !(filter instanceof StartsWith)) {
-          add(equal ? "equal" : "range", chain.column(other, level), rows);
-        }
-      }
-    }
-
-    private static boolean isFixed(Expression value) {
-      return value.references().isEmpty();
-    }
-
-    private static void add(String word, Attribute column, Set rows) {
-      if (column != null) {
-        rows.add(TextRows.encoded(word, column.name()));
-      }
     }
   }
 }

@@ -135,7 +135,7 @@ public final class RollupMeasures extends AbstractFunction1 {
     if (adds && value instanceof UnscaledValue) {
       value = ((UnscaledValue) value).child();
     }
-    Attribute column = chain.column(value, 0);
+    Attribute column = chain.source(value);
     if (column == null || (adds && !isExact(column.dataType(), function))) {
       return false;
     }

@@ -5,7 +5,9 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.ExprId;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.internal.SQLConf;
@@ -37,6 +39,15 @@ public abstract class LakeRule extends Rule {
         return answered((LogicalPlan) child);
       }
     });
+  }
+
+  /** What is below the projections and filters at the top of a plan. */
+  public static LogicalPlan below(LogicalPlan plan) {
+    LogicalPlan at = plan;
+    while (at instanceof Project || at instanceof Filter) {
+      at = (LogicalPlan) at.children().apply(0);
+    }
+    return at;
   }
 
   /** The column that a projection only renames to one of this id; null if there is none. */
