@@ -1,9 +1,7 @@
 package shelduck.bridge.python;
 
-import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.lang.reflect.Field;
 import java.net.InetAddress;
@@ -17,6 +15,7 @@ import java.util.function.BiFunction;
 import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 import javax.net.SocketFactory;
+import org.apache.commons.io.output.TeeOutputStream;
 import org.apache.spark.QueryContext;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -24,6 +23,8 @@ import org.apache.spark.api.python.Py4JServer;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.unsafe.Platform;
+import org.apache.spark.util.CircularBuffer;
+import org.apache.spark.util.RedirectThread;
 import py4j.CallbackClient;
 import py4j.ClientServer;
 import py4j.Gateway;
@@ -49,7 +50,8 @@ public final class Sidecar {
   private final String program;
   private final Process python;
   private final Py4JServer server;
-  private final Said said;
+  private final CircularBuffer said = new CircularBuffer(10240);
+  private final Thread saying;
   private BiFunction door;
 
   private Sidecar(SparkConf conf) {
@@ -64,8 +66,9 @@ public final class Sidecar {
       ProcessBuilder command = new ProcessBuilder(program, "-m", "shelduck.doors.sidecar");
       command.environment().remove("SPARK_REMOTE");
       python = command.redirectErrorStream(true).start();
-      said = new Said(python);
-      said.start();
+      saying = new RedirectThread(python.getInputStream(), new TeeOutputStream(System.err, said),
+          "shelduck-sidecar", false);
+      saying.start();
       tell(python.getOutputStream(), server.getListeningPort() + " " + server.secret() + "\n");
     } catch (IOException error) {
       server.shutdown();
@@ -284,7 +287,7 @@ public final class Sidecar {
         end();
         throw (RuntimeException) failed("cannot start Python for the lakes: " + program
             + (isLate ? " takes more than " + SECONDS + " seconds" : " -m shelduck.doors.sidecar ended")
-            + said.last() + "; install Shelduck into that Python, or set " + PYTHON
+            + last() + "; install Shelduck into that Python, or set " + PYTHON
             + " to one that has it");
       }
       try {
@@ -295,6 +298,17 @@ public final class Sidecar {
       }
     }
     return door;
+  }
+
+  /** The last line that Python wrote. */
+  private String last() {
+    try {
+      saying.join(1000L);
+    } catch (InterruptedException stopped) {
+      Thread.currentThread().interrupt();
+    }
+    String all = said.toString().trim();
+    return all.isEmpty() ? "" : " (" + all.substring(all.lastIndexOf('\n') + 1) + ")";
   }
 
   /** Ends Python, if it runs. */
@@ -347,44 +361,6 @@ public final class Sidecar {
 
     public String toString() {
       return AnalysisException.class.getName() + ": " + getMessage();
-    }
-  }
-
-  /** Passes on what Python writes, and keeps the last line. */
-  private static final class Said extends Thread {
-    private final BufferedReader lines;
-    private String last = "";
-
-    Said(Process python) {
-      super("shelduck-sidecar");
-      setDaemon(true);
-      lines = new BufferedReader(
-          new InputStreamReader(python.getInputStream(), StandardCharsets.UTF_8));
-    }
-
-    public void run() {
-      try {
-        String line = lines.readLine();
-        while (line != null) {
-          if (!line.trim().isEmpty()) {
-            last = line.trim();
-          }
-          System.err.println(line);
-          line = lines.readLine();
-        }
-      } catch (IOException error) {
-        // It has ended.
-        return;
-      }
-    }
-
-    String last() {
-      try {
-        join(1000L);
-      } catch (InterruptedException stopped) {
-        Thread.currentThread().interrupt();
-      }
-      return last.isEmpty() ? "" : " (" + last + ")";
     }
   }
 }
