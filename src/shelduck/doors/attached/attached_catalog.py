@@ -162,8 +162,8 @@ class AttachedLake:
                     return []
                 return [(s.own_name,) for s in found if s.parent == around]
             case "schema exists":
-                known = [schema.lower() for schema in self._verbs.schemas()]
-                return [("yes",)] if namespace.lower() in known else []
+                known = view_of(self.state, None).workspace.schemas()
+                return [("yes",) for s in known if s.name.lower() == namespace.lower()]
             case "tables":
                 unit = view_of(self.state, None).workspace
                 schema = unit.schema(unit.word_of(shown_schema(namespace or DEFAULT_SCHEMA)))

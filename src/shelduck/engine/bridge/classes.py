@@ -45,7 +45,7 @@ _PACKAGES = {
     "scan": "DamagedLake MetadataValue LakeFileIndex KeptVector TextBatches OpenedFile ChosenRows"
     " ReadWhole DeletedPositions ReadKept SafeFilters LakeParquet ReadDictionaries",
     "source": "LakeProvider",
-    "catalog": "ViewTable LatestView LakeWrite LakeTable LakeView",
+    "catalog": "ViewTable LatestView LakeTable LakeView",
     "statements": "LakeAnswer LakeCommand Changes LakeScript LakeParser WritesByPlan",
     "planner": "RollupChain RollupMeasures KnownFiles LakeFilesStrategy",
     "": "LakePlans LakeCatalog Shelduck MetadataRule LocalRule RollupRule StatisticsRule",

@@ -153,17 +153,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Fun
   }
 
   public boolean namespaceExists(String[] namespace) {
-    if (namespace.length == 0) {
-      return false;
-    }
-    int last = namespace.length - 1;
-    String[][] known = inside((String[]) Arrays.copyOfRange(namespace, 0, last));
-    for (String[] each : known) {
-      if (each[last].equalsIgnoreCase(namespace[last])) {
-        return true;
-      }
-    }
-    return false;
+    return namespace.length > 0 && asked("schema exists", joined(namespace)).size() > 0;
   }
 
   public Map loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
@@ -248,10 +238,8 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Fun
       keys.append(i == 0 ? "" : ", ").append(partitions[i].describe());
     }
     String namespace = joined(table.namespace());
-    List<String> request = new ArrayList<String>(
-        Arrays.asList(how, namespace, table.name(), schema.json(), keys.toString()));
-    CatalogCall.addAll(request, properties);
-    String made = call.row((String[]) request.toArray(new String[0]))[0];
+    String made = call.row(CatalogCall.request(
+        properties, how, namespace, table.name(), schema.json(), keys.toString()))[0];
     return new LakeTable(call, namespace, table.name(), schema, new String[0], made);
   }
 

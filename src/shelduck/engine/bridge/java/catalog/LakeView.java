@@ -9,6 +9,8 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -18,11 +20,13 @@ import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.execution.streaming.Sink;
+import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
-import shelduck.bridge.source.LakeProvider;
 
 /**
  * A table of a lake for reads: for Spark it is a view of all of a global temporary view, whose plan
@@ -45,22 +49,20 @@ public final class LakeView {
     String[] properties = {
       "view.referredTempViewNames", "[[\"" + database + "\",\"" + hidden + "\"]]",
       "view.query.out.numCols", "0", LatestView.LatestPlan.TABLE, newest, LatestView.LatestPlan.COLUMNS, ids};
-    return new Shown(call, String.join("\u0001", (CharSequence[]) namespace), name, ViewTable.of(
+    LakeTable table = new LakeTable(
+        call, String.join("\u0001", (CharSequence[]) namespace), name, schema, null, null);
+    return new Shown(table, ViewTable.of(
         new TableIdentifier(name, Option.apply(schemas), Option.apply(catalog)), schema,
         properties, "SELECT * FROM `" + database + "`.`" + hidden + "`", ScalaSeq.of(whole)));
   }
 
   /** How it is read is of no use to people: SHOW TABLE EXTENDED prints all properties. */
   public static final class Shown extends V1Table implements SupportsWrite {
-    private final CatalogCall call;
-    private final String namespace;
-    private final String name;
+    private final LakeTable table;
 
-    public Shown(CatalogCall call, String namespace, String name, CatalogTable about) {
+    public Shown(LakeTable table, CatalogTable about) {
       super(about);
-      this.call = call;
-      this.namespace = namespace;
-      this.name = name;
+      this.table = table;
     }
 
     /** Spark takes a table for the sink of a stream only if it says so. */
@@ -70,12 +72,12 @@ public final class LakeView {
 
     /** What {@code WritesByPlan} puts in its place. */
     public Table sink(String mode) {
-      return new LakeProvider.LakeSink(call, namespace, name, mode);
+      return new LakeSink(table, mode);
     }
 
     /** Only lists of columns ask, so a read does not wait for the answer. */
     public Transform[] partitioning() {
-      List<String[]> rows = call.rows(null, "keys", namespace, name);
+      List<String[]> rows = table.ask(table.request("keys"), null);
       Transform[] found = new Transform[rows.size()];
       for (int i = 0; i < found.length; i++) {
         String[] row = (String[]) rows.get(i);
@@ -94,12 +96,47 @@ public final class LakeView {
     }
 
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-      throw new UnsupportedOperationException("a stream into " + name
+      throw new UnsupportedOperationException("a stream into " + v1Table().identifier().table()
           + " of a lake has no trigger of its own; leave out continuous");
     }
 
     public java.util.Map properties() {
       return new HashMap();
+    }
+  }
+
+  /** A table of a lake as the sink of a streaming query: Python writes each batch once. */
+  public static final class LakeSink implements Sink {
+    private final LakeTable table;
+    private final String mode;
+
+    public LakeSink(LakeTable table, String mode) {
+      this.table = table;
+      this.mode = mode;
+      // Before the first batch, Python refuses what the table cannot do.
+      ask("", null, Collections.emptyMap());
+    }
+
+    public void addBatch(long number, org.apache.spark.sql.Dataset batch) {
+      Dataset found = (Dataset) batch;
+      SparkSession session = (SparkSession) found.sparkSession();
+      // To write it, the plan must not be one of a stream.
+      Dataset rows =
+          session.internalCreateDataFrame(found.queryExecution().toRdd(), found.schema(), false);
+      // No catalog is told the options of the writer, and no rule: only the plan of a batch has them.
+      Object plan = found.queryExecution().logical();
+      ask(Long.toString(number), rows,
+          CollectionConverters.asJava(((WriteToMicroBatchDataSourceV1) plan).writeOptions()));
+    }
+
+    private void ask(String number, Dataset rows, java.util.Map<String, String> options) {
+      List<String> request = table.request("sink", mode, number);
+      CatalogCall.addAll(request, options);
+      table.ask(request, rows);
+    }
+
+    public String toString() {
+      return "lake table " + table.name();
     }
   }
 }

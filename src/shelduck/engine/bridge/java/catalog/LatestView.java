@@ -108,10 +108,8 @@ public class LatestView extends TemporaryViewRelation {
       Map<String, String> others =
           new HashMap<String, String>(CollectionConverters.asJava(about.properties()));
       others.remove(STORED);
-      ArrayList<String> kept = new ArrayList<String>();
-      CatalogCall.addAll(kept, others);
       return ViewTable.of(
-          about.identifier(), about.schema(), (String[]) kept.toArray(new String[0]), null, null);
+          about.identifier(), about.schema(), CatalogCall.request(others), null, null);
     }
   }
 

@@ -1,5 +1,6 @@
 package shelduck.bridge.python;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -88,6 +89,13 @@ public final class CatalogCall {
   /** Returns the first row of the answer. */
   public String[] row(String... request) {
     return (String[]) rows(null, request).get(0);
+  }
+
+  /** A request of some texts, then names and values in turns. */
+  public static String[] request(Map<String, String> options, String... what) {
+    List<String> request = new ArrayList<String>(Arrays.asList(what));
+    addAll(request, options);
+    return (String[]) request.toArray(new String[0]);
   }
 
   /** Adds names and values to a request, in turns. */

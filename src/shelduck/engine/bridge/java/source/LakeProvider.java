@@ -1,7 +1,5 @@
 package shelduck.bridge.source;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import org.apache.commons.collections4.map.AbstractReferenceMap.ReferenceStrength;
@@ -17,9 +15,7 @@ import org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.streaming.Offset;
-import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.execution.streaming.Source;
-import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.sources.RelationProvider;
@@ -54,7 +50,7 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
 
   /** The rows that options name. */
   public static Dataset rows(java.util.Map<String, String> options) {
-    return new CatalogCall(null).dataset(request(options, "rows", "", ""));
+    return new CatalogCall(null).dataset(CatalogCall.request(options, "rows", "", ""));
   }
 
   public Tuple2 sourceSchema(SQLContext context, Option schema, String provider, Map options) {
@@ -62,7 +58,7 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
       throw new IllegalArgumentException(
           "a table of a lake has a schema of its own; leave out .schema(...)");
     }
-    String[] found = call.row(request(given(options), "columns", "", ""));
+    String[] found = call.row(CatalogCall.request(given(options), "columns", "", ""));
     MADE.put(options, found[1]);
     return new Tuple2(shortName(), DataType.fromJson(found[0]));
   }
@@ -73,15 +69,9 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
     if (made == null) {
       throw new IllegalStateException("a frame of a stream begins without its columns");
     }
-    String[] found = call.row(request(given(options), "open", "", "", made));
+    String[] found = call.row(CatalogCall.request(given(options), "open", "", "", made));
     return new LakeSource((SparkSession) context.sparkSession(), call, found[0],
         (StructType) DataType.fromJson(found[1]), Integer.parseInt(found[2]));
-  }
-
-  private static String[] request(java.util.Map<String, String> options, String... what) {
-    List<String> request = new ArrayList<String>(Arrays.asList(what));
-    CatalogCall.addAll(request, options);
-    return (String[]) request.toArray(new String[0]);
   }
 
   /** The options as they were written: the keys of Spark's own map are in lower case. */
@@ -188,46 +178,6 @@ public class LakeProvider implements DataSourceRegister, RelationProvider, Strea
       public String json() {
         return text;
       }
-    }
-  }
-
-  /** A table of a lake as the sink of a streaming query: Python writes each batch once. */
-  public static final class LakeSink implements Sink {
-    private final CatalogCall call;
-    private final String namespace;
-    private final String name;
-    private final String mode;
-
-    public LakeSink(CatalogCall call, String namespace, String name, String mode) {
-      this.call = call;
-      this.namespace = namespace;
-      this.name = name;
-      this.mode = mode;
-      // Before the first batch, Python refuses what the table cannot do.
-      ask("", null, Collections.emptyMap());
-    }
-
-    public void addBatch(long number, org.apache.spark.sql.Dataset batch) {
-      Dataset found = (Dataset) batch;
-      SparkSession session = (SparkSession) found.sparkSession();
-      // To write it, the plan must not be one of a stream.
-      Dataset rows =
-          session.internalCreateDataFrame(found.queryExecution().toRdd(), found.schema(), false);
-      // No catalog is told the options of the writer, and no rule: only the plan of a batch has them.
-      Object plan = found.queryExecution().logical();
-      ask(Long.toString(number), rows,
-          CollectionConverters.asJava(((WriteToMicroBatchDataSourceV1) plan).writeOptions()));
-    }
-
-    private void ask(String number, Dataset rows, java.util.Map<String, String> options) {
-      ArrayList<String> request =
-          new ArrayList<String>(Arrays.asList("sink", namespace, name, mode, number));
-      CatalogCall.addAll(request, options);
-      call.rows(rows, (String[]) request.toArray(new String[0]));
-    }
-
-    public String toString() {
-      return "lake table " + namespace + "." + name;
     }
   }
 }

@@ -42,7 +42,6 @@ import scala.runtime.AbstractFunction0;
 import scala.runtime.AbstractFunction1;
 import shelduck.bridge.catalog.LakeTable;
 import shelduck.bridge.catalog.LakeView;
-import shelduck.bridge.catalog.LakeWrite;
 import shelduck.bridge.plans.HiddenField;
 import shelduck.bridge.plans.LakeStrategies;
 import shelduck.bridge.plans.ScalaSeq;
@@ -84,7 +83,7 @@ public final class WritesByPlan extends Rule {
 
   /** Serves calls of a session that exists, of its copies for streams, and of others like it. */
   public static void install(SparkSession session) {
-    LakeStrategies.install(session, new LakeWrite.LakeWriteStrategy());
+    LakeStrategies.install(session, new LakeTable.LakeWrite.LakeWriteStrategy());
     LakeStrategies.install(session, new LakeCommand.Strategy());
     SparkSessionExtensions extensions = session.extensions();
     synchronized (extensions) {
