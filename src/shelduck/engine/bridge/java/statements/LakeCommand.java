@@ -64,10 +64,6 @@ public class LakeCommand extends LogicalPlan implements Command {
     return other instanceof LakeCommand && answer == ((LakeCommand) other).answer;
   }
 
-  public int hashCode() {
-    return answer.hashCode();
-  }
-
   private static Seq none() {
     return ScalaSeq.items();
   }
@@ -122,10 +118,6 @@ public class LakeCommand extends LogicalPlan implements Command {
 
     public boolean equals(Object other) {
       return other instanceof Run && answer == ((Run) other).answer;
-    }
-
-    public int hashCode() {
-      return answer.hashCode();
     }
   }
 }

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import org.apache.commons.lang3.reflect.MethodUtils;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -187,8 +188,6 @@ public class ComposedFile extends PositionOutputStream implements OutputFile {
     /** The store copies up to 5 GiB at once, and smaller parts need less time for each request. */
     private static final long MOST = 1L << 30;
     private static final String STORE = "org.apache.hadoop.fs.s3a.S3AFileSystem";
-    private static final String SDK = "software.amazon.awssdk.";
-    private static final String MODEL = SDK + "services.s3.model.";
     private static final String[] CHECKSUMS = {"CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"};
     /** Where one of these is set, each request must say so. S3A does; then it writes all bytes. */
     private static final String[] FOR_EACH_REQUEST = {
@@ -205,11 +204,8 @@ public class ComposedFile extends PositionOutputStream implements OutputFile {
 
     private UploadedParts(FileSystem store, Path from, Path to) throws ReflectiveOperationException {
       loader = store.getClass().getClassLoader();
-      Object internals = store.getClass().getMethod("getS3AInternals", new Class[0])
-          .invoke(store, new Object[0]);
-      client = named("org.apache.hadoop.fs.s3a.S3AInternals")
-          .getMethod("getAmazonS3Client", new Class[] {String.class})
-          .invoke(internals, new Object[] {"copy in the store"});
+      client = MethodUtils.invokeMethod(get(store, "getS3AInternals"), true, "getAmazonS3Client",
+          new Object[] {"copy in the store"});
       Object[] place = {"bucket", bucket(to), "key", key(to)};
       Object begun = ask("createMultipartUpload", "CreateMultipartUploadRequest", place, null);
       Object[] upload = {"uploadId", get(begun, "uploadId")};
@@ -269,8 +265,8 @@ public class ComposedFile extends PositionOutputStream implements OutputFile {
     public void add(byte[] bytes, int length) throws IOException {
       byte[] sent = Arrays.copyOf(bytes, length);
       try {
-        Object body = named(SDK + "core.sync.RequestBody")
-            .getMethod("fromBytes", new Class[] {byte[].class}).invoke(null, new Object[] {sent});
+        Object body = MethodUtils.invokeStaticMethod(
+            named("core.sync.RequestBody"), "fromBytes", new Object[] {sent});
         took(ask("uploadPart", "UploadPartRequest", and(target, numbered()), body));
       } catch (ReflectiveOperationException error) {
         throw failed(error);
@@ -318,35 +314,27 @@ public class ComposedFile extends PositionOutputStream implements OutputFile {
 
     private Object ask(String method, String request, Object[] what, Object body)
         throws ReflectiveOperationException {
-      Class type = named(MODEL + request);
       Object given = made(request, what);
-      Class client = named(SDK + "services.s3.S3Client");
-      return body == null
-          ? client.getMethod(method, new Class[] {type}).invoke(this.client, new Object[] {given})
-          : client.getMethod(method, new Class[] {type, named(SDK + "core.sync.RequestBody")})
-              .invoke(this.client, new Object[] {given, body});
+      return MethodUtils.invokeMethod(
+          client, true, method, body == null ? new Object[] {given} : new Object[] {given, body});
     }
 
     /** An object of the client's model from names and values in turns. */
     private Object made(String name, Object[] what) throws ReflectiveOperationException {
-      Class type = named(MODEL + name + "$Builder");
-      Object builder = named(MODEL + name).getMethod("builder", new Class[0])
-          .invoke(null, new Object[0]);
+      Object builder = MethodUtils.invokeStaticMethod(
+          named("services.s3.model." + name), "builder", new Object[0]);
       for (int i = 0; i < what.length; i += 2) {
-        Class given = what[i + 1] instanceof ArrayList ? java.util.Collection.class
-            : what[i + 1].getClass();
-        type.getMethod((String) what[i], new Class[] {given})
-            .invoke(builder, new Object[] {what[i + 1]});
+        MethodUtils.invokeMethod(builder, true, (String) what[i], new Object[] {what[i + 1]});
       }
-      return type.getMethod("build", new Class[0]).invoke(builder, new Object[0]);
+      return get(builder, "build");
     }
 
     private Class named(String name) throws ClassNotFoundException {
-      return Class.forName(name, true, loader);
+      return Class.forName("software.amazon.awssdk." + name, true, loader);
     }
 
     private static Object get(Object owner, String name) throws ReflectiveOperationException {
-      return owner.getClass().getMethod(name, new Class[0]).invoke(owner, new Object[0]);
+      return MethodUtils.invokeMethod(owner, true, name, new Object[0]);
     }
 
     private static Object[] and(Object[] some, Object[] more) {

@@ -37,22 +37,35 @@ public final class FieldIds {
   }
 
   public MessageType applied(MessageType schema) {
-    return new MessageType(schema.getName(), fields(schema, new ArrayList()));
+    return new MessageType(schema.getName(), fields(schema, new ArrayList(), null));
   }
 
-  private List fields(GroupType group, List path) {
+  /** Refuses ids that match no field, and fields without an id: readers would see NULL there. */
+  public void checked(MessageType schema) {
+    HashSet unused = new HashSet(ids.keySet());
+    fields(schema, new ArrayList(), unused);
+    if (!unused.isEmpty()) {
+      throw new IllegalArgumentException("no written field lies at " + unused.iterator().next());
+    }
+  }
+
+  /** The fields with their ids. Without {@code unused}, some may have none. */
+  private List fields(GroupType group, List parent, HashSet unused) {
     ArrayList fields = new ArrayList();
     for (int i = 0; i < group.getFieldCount(); i++) {
-      fields.add(field(group.getType(i), below(path, group.getType(i).getName())));
+      Type type = group.getType(i);
+      List path = below(parent, type.getName());
+      boolean needsNone = type.isRepetition(Type.Repetition.REPEATED) || isVariant(group);
+      if (unused != null && !unused.remove(path) && !needsNone) {
+        throw new IllegalArgumentException("the written field at " + path + " has no field id");
+      }
+      if (!type.isPrimitive()) {
+        type = type.asGroupType().withNewFields(fields(type.asGroupType(), path, unused));
+      }
+      Integer id = id(path);
+      fields.add(id == null ? type : type.withId(id.intValue()));
     }
     return fields;
-  }
-
-  private Type field(Type type, List path) {
-    Type result = type.isPrimitive()
-        ? type : type.asGroupType().withNewFields(fields(type.asGroupType(), path));
-    Integer id = id(path);
-    return id == null ? result : result.withId(id.intValue());
   }
 
   /** The path of a field inside of the one at {@code path}. */
@@ -60,31 +73,6 @@ public final class FieldIds {
     ArrayList longer = new ArrayList(path);
     longer.add(name);
     return longer;
-  }
-
-  /** Refuses ids that match no field, and fields without an id: readers would see NULL there. */
-  public void checked(MessageType schema) {
-    HashSet unused = new HashSet(ids.keySet());
-    check(schema, new ArrayList(), unused);
-    if (!unused.isEmpty()) {
-      throw new IllegalArgumentException("no written field lies at " + unused.iterator().next());
-    }
-  }
-
-  private void check(GroupType group, List parent, HashSet unused) {
-    for (int i = 0; i < group.getFieldCount(); i++) {
-      Type type = group.getType(i);
-      List path = below(parent, type.getName());
-      boolean hasId = ids.containsKey(path);
-      boolean needsNone = type.isRepetition(Type.Repetition.REPEATED) || isVariant(group);
-      if (!hasId && !needsNone) {
-        throw new IllegalArgumentException("the written field at " + path + " has no field id");
-      }
-      unused.remove(path);
-      if (!type.isPrimitive()) {
-        check(type.asGroupType(), path, unused);
-      }
-    }
   }
 
   /** Parts of a VARIANT belong to its encoding and have no ids. */

@@ -5,13 +5,13 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.io.UnsupportedEncodingException;
-import java.lang.reflect.Method;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.commons.lang3.reflect.MethodUtils;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BulkDelete;
 import org.apache.hadoop.fs.Path;
@@ -182,24 +182,16 @@ public class ReportedWriters extends OutputWriterFactory {
     /** Empty if Spark's writer does not show it: then the file is read. */
     private String footer() {
       try {
-        ParquetMetadata found;
-        if (writer instanceof CopyingWriter) {
-          found = ((CopyingWriter) writer).footer();
-        } else {
-          Object internal = HiddenField.value(writer, "recordWriter", "internalWriter");
-          Method method = internal.getClass().getDeclaredMethod("getFooter", new Class[0]);
-          method.setAccessible(true);
-          found = (ParquetMetadata) method.invoke(internal, new Object[0]);
-        }
+        Object found = writer instanceof CopyingWriter ? ((CopyingWriter) writer).footer()
+            : MethodUtils.invokeMethod(
+                HiddenField.value(writer, "recordWriter", "internalWriter"), true, "getFooter");
         int most = conf.getInt(ParquetOutputFormat.STATISTICS_TRUNCATE_LENGTH,
             ParquetProperties.DEFAULT_STATISTICS_TRUNCATE_LENGTH);
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         Util.writeFileMetaData(
-            new ParquetMetadataConverter(most).toParquetMetadata(1, found), bytes);
+            new ParquetMetadataConverter(most).toParquetMetadata(1, (ParquetMetadata) found), bytes);
         return Base64.getEncoder().encodeToString(bytes.toByteArray());
-      } catch (ReflectiveOperationException other) {
-        return "";
-      } catch (IOException other) {
+      } catch (Exception other) {
         return "";
       }
     }
