@@ -227,6 +227,18 @@ def test_an_option_that_nobody_knows_is_refused_by_its_name(spark, lake, frame, 
     assert newest(lake) == before
 
 
+def test_an_unknown_option_of_overwritten_partitions_is_refused(spark, lake):
+    lake.execute("CREATE TABLE parts (id INT, k INT) PARTITIONED BY (k)")
+    before = newest(lake)
+    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        with pytest.raises(InvalidRequest, match="does not support the option 'nope'"):
+            spark.sql("INSERT OVERWRITE lake.parts WITH ('nope' = '1') SELECT 1, 2")
+    finally:
+        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert newest(lake) == before
+
+
 def test_an_unknown_option_of_a_stream_is_refused(spark, lake, frame, tmp_path):
     frame.write.json(f"{tmp_path}/source")
     stream = spark.readStream.schema(frame.schema).json(f"{tmp_path}/source").writeStream

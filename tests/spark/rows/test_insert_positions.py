@@ -123,19 +123,6 @@ def test_what_spark_casts_for_a_partition_is_looked_at(spark, lake):
     assert rows(lake.sql("SELECT k, CAST(p AS STRING) FROM l")) == [(1, "1.50")]
 
 
-def test_a_write_of_which_spark_tells_too_little_is_refused(spark, lake):
-    methods = spark._jsparkSession.experimental()
-    kept = methods.extraStrategies()
-    put = getattr(methods, "extraStrategies_$eq")
-    put(kept.take(0))
-    try:
-        with pytest.raises(PySparkException, match="whether columns go by name or by position"):
-            spark.sql("SELECT 1 AS k").writeTo("lake.main.u").append()
-    finally:
-        put(kept)
-    assert _all(spark) == OLD
-
-
 @pytest.mark.slow
 def test_rows_are_saved_into_a_table_by_its_own_partition_keys(spark, lake):
     frame = spark.sql("SELECT 1 AS v, 2 AS p, 3 AS k")

@@ -164,7 +164,7 @@ def write_as_told(
     is_made: bool,
     ways: tuple[Callable[[], None], Callable[[], None]] | None = None,
 ) -> None:
-    """Write rows as `LakeWrite` and `WritesByPlan` tell: see there.
+    """Write rows as `WritesByPlan` tells: see there.
 
     ``is_made`` says that the table is made for these rows, and has their columns. With ``ways``, it
     is there: the first is called if it stays, with other rows, the second replaces it.
@@ -175,11 +175,6 @@ def write_as_told(
         is_made = is_true(option_value(options, OVERWRITE_SCHEMA) or False, OVERWRITE_SCHEMA)
         ways[is_made]()
         mode, matching = ("append", matching) if is_made else ("overwrite", "by name")
-    if matching not in ("by name", "by position"):
-        raise Unsupported(
-            f"cannot write to {table.name}: this Spark does not tell whether columns go by name"
-            " or by position; use lake.table(name).append or INSERT INTO"
-        )
     by_position = matching == "by position"
     evolves = not by_position and not is_made
     known = EVOLUTION if evolves else ()

@@ -13,18 +13,26 @@ import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.analysis.Analyzer;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.AnalysisHelper$;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeAction;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias$;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.streaming.WriteToStream;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -50,10 +58,7 @@ import shelduck.bridge.python.FromPython;
 import shelduck.bridge.python.Sidecar;
 import shelduck.bridge.source.LakeProvider;
 
-/**
- * Writes into a lake's table for which Spark asks more of a table than to take rows: a merge, the
- * partitions of rows, the batches of a stream. The lake does them.
- */
+/** Writes into a lake's table: rows, a merge, the batches of a stream. The lake does them. */
 public final class WritesByPlan extends Rule {
   private final SparkSession own;
   private boolean isAlone = true;
@@ -83,7 +88,6 @@ public final class WritesByPlan extends Rule {
 
   /** Serves calls of a session that exists, of its copies for streams, and of others like it. */
   public static void install(SparkSession session) {
-    LakeStrategies.install(session, new LakeTable.LakeWrite.LakeWriteStrategy());
     LakeStrategies.install(session, new LakeCommand.Strategy());
     SparkSessionExtensions extensions = session.extensions();
     synchronized (extensions) {
@@ -108,32 +112,87 @@ public final class WritesByPlan extends Rule {
     }
   }
 
-  /** Plans of writes are whole commands: nothing is above them. */
   public TreeNode apply(TreeNode plan) {
     if (isAlone) {
       isAlone = false;
       // With Hive, Spark 4.0 takes no other rule from extensions.
       install(own);
     }
-    if (plan instanceof OverwritePartitionsDynamic) {
-      return overwritten((OverwritePartitionsDynamic) plan);
+    return replaced((LogicalPlan) plan);
+  }
+
+  /** Plans of writes are whole commands: nothing is above them but a union, if a query has several. */
+  LogicalPlan replaced(LogicalPlan plan) {
+    if (plan instanceof Union) {
+      return (LogicalPlan) plan.mapChildren(new AbstractFunction1() {
+        public Object apply(Object child) {
+          return replaced((LogicalPlan) child);
+        }
+      });
+    }
+    if (plan instanceof V2WriteCommand) {
+      return written(plan, (V2WriteCommand) plan);
     }
     if (plan instanceof MergeIntoTable) {
       return merged((MergeIntoTable) plan);
     }
     return plan instanceof WriteToStream ? streamed((WriteToStream) plan)
-        : LakeProvider.LakeScan.shown((LogicalPlan) plan);
+        : LakeProvider.LakeScan.shown(plan);
   }
 
-  private LogicalPlan overwritten(OverwritePartitionsDynamic plan) {
-    LakeTable table = table(plan.productElement(0));
-    if (table == null || !plan.query().resolved()) {
-      return plan;
+  /**
+   * Rows that are appended, or replace all rows, those of their partitions or those of a condition.
+   * Python gets the rows as the query has them, and fits them to the columns.
+   */
+  private LogicalPlan written(LogicalPlan plan, V2WriteCommand write) {
+    LakeTable table = table(write.table());
+    if (table == null || !plan.resolved()) {
+      return LakeProvider.LakeScan.shown(plan);
     }
-    List<String> request = table.request("write", "", "overwrite partitions", "",
-        plan.isByName() ? "by name" : "by position", "0");
-    CatalogCall.addAll(request, CollectionConverters.asJava(plan.writeOptions()));
-    return written(table, request, plan.query(), "", Collections.emptyList());
+    String mode = "append";
+    String condition = "";
+    scala.collection.immutable.Map options;
+    List<String> fixed = new ArrayList<String>();
+    if (write instanceof OverwritePartitionsDynamic) {
+      mode = "overwrite partitions";
+      options = ((OverwritePartitionsDynamic) write).writeOptions();
+    } else {
+      fixed = fixed(write.query());
+      if (write instanceof OverwriteByExpression) {
+        Expression replaced = ((OverwriteByExpression) write).deleteExpr();
+        mode = replaced.equals(Literal.TrueLiteral()) ? "overwrite" : "replace";
+        condition = mode.equals("replace") ? replaced.sql() : "";
+        options = ((OverwriteByExpression) write).writeOptions();
+      } else {
+        options = ((AppendData) write).writeOptions();
+      }
+    }
+    List<String> request = table.request("write", table.staged(), mode, condition,
+        write.isByName() ? "by name" : "by position", Integer.toString(fixed.size()));
+    request.addAll(fixed);
+    // A statement may give options to the table.
+    Map all = new HashMap(((DataSourceV2Relation) write.table()).options().asCaseSensitiveMap());
+    all.putAll(CollectionConverters.asJava(options));
+    CatalogCall.addAll(request, all);
+    return written(table, request, write.query(), "", Collections.emptyList());
+  }
+
+  /** The names of columns to which Spark adds a value of the PARTITION clause, each before its text. */
+  private static List<String> fixed(LogicalPlan query) {
+    ArrayList<String> found = new ArrayList<String>();
+    Seq columns = query instanceof Project ? ((Project) query).projectList() : ScalaSeq.of(found);
+    for (Object column : ScalaSeq.list(columns)) {
+      Object cast = column instanceof Alias ? ((Alias) column).child() : null;
+      if (cast instanceof Cast && ((Cast) cast).child() instanceof Literal
+          && ((Cast) cast).getTagValue(Cast.BY_TABLE_INSERTION()).isDefined()) {
+        Object text = ((Literal) ((Cast) cast).child()).value();
+        if (text != null) {
+          found.add(((Alias) column).name());
+          found.add(text.toString());
+        }
+      }
+    }
+    return found;
   }
 
   private LogicalPlan merged(MergeIntoTable plan) {
