@@ -1,9 +1,9 @@
 package shelduck.bridge;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.Complete$;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
 import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
+import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
@@ -263,31 +264,18 @@ public class MetadataRule extends LakeRule {
           found[i] = Long.valueOf(local.data().size());
           continue;
         }
-        int at = place(local.output(), columns[i]);
-        long count = 0;
-        Object best = null;
-        for (int r = 0; r < local.data().size(); r++) {
-          Object value = ((InternalRow) local.data().apply(r)).get(at, columns[i].dataType());
-          if (value == null) {
-            continue;
-          }
-          count++;
-          if (!words[i].equals("COUNT")) {
-            best = best == null || MetadataValue.isBetter(words[i], value, best) ? value : best;
-          }
+        List values = LakeRows.values(local, place(local.output(), columns[i]));
+        if (words[i].equals("COUNT")) {
+          found[i] = Long.valueOf(values.size());
+        } else if (!values.isEmpty()) {
+          found[i] = words[i].equals("MIN") ? Collections.min(values) : Collections.max(values);
         }
-        found[i] = words[i].equals("COUNT") ? (Object) Long.valueOf(count) : best;
       }
       return found;
     }
 
     private static int place(Seq columns, Attribute column) {
-      for (int i = 0; i < columns.size(); i++) {
-        if (((Attribute) columns.apply(i)).exprId().equals(column.exprId())) {
-          return i;
-        }
-      }
-      throw new IllegalStateException("a plan has no column " + column);
+      return new package$AttributeSeq(columns).indexOf(column.exprId());
     }
   }
 }

@@ -5,7 +5,6 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
-import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeMap;
 import org.apache.spark.sql.catalyst.plans.logical.ColumnStat;
@@ -27,6 +26,7 @@ import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Seq;
 import scala.math.BigInt;
+import shelduck.bridge.plans.LakeRows;
 import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.scan.LakeFileIndex;
 import shelduck.bridge.scan.MetadataValue;
@@ -169,34 +169,30 @@ public class KnownFiles extends LogicalRelation {
     }
 
     private static Object column(LocalRelation rows, int at, DataType type, boolean isText) {
-      HashSet values = new HashSet();
-      long nulls = 0;
+      List<Object> values = LakeRows.values(rows, at);
+      HashSet distinct = new HashSet();
       long sum = 0;
       long most = 0;
-      Object low = null;
-      Object high = null;
-      for (InternalRow each : ScalaSeq.list(rows.data())) {
-        Object value = each.get(at, type);
-        if (value == null) {
-          nulls++;
-        } else if (isText) {
-          boolean isString = value instanceof UTF8String;
-          UTF8String text = isString ? (UTF8String) value : UTF8String.fromBytes((byte[]) value);
-          long length = isString ? text.numChars() : text.numBytes();
-          values.add(text);
+      for (Object value : values) {
+        boolean isBinary = value instanceof byte[];
+        Object counted = isBinary ? UTF8String.fromBytes((byte[]) value) : value;
+        distinct.add(counted);
+        if (isText) {
+          UTF8String text = (UTF8String) counted;
+          long length = isBinary ? text.numBytes() : text.numChars();
           sum += length;
           most = Math.max(most, length);
-        } else {
-          values.add(value);
-          low = low == null || MetadataValue.isBetter("MIN", value, low) ? value : low;
-          high = high == null || MetadataValue.isBetter("MAX", value, high) ? value : high;
         }
       }
-      long texts = rows.data().size() - nulls;
+      boolean hasEnds = !isText && !values.isEmpty();
+      Object low = hasEnds ? Collections.min((List) values) : null;
+      Object high = hasEnds ? Collections.max((List) values) : null;
+      long texts = values.size();
+      BigInt nulls = BigInt.apply(rows.data().size() - texts);
       long size = type.defaultSize();
       Object average = !isText ? (Object) Long.valueOf(size) : texts == 0 ? null : Long.valueOf((sum + texts - 1) / texts);
       Object longest = !isText ? (Object) Long.valueOf(size) : texts == 0 ? null : Long.valueOf(most);
-      return KnownFiles.stat(BigInt.apply(values.size()), low, high, BigInt.apply(nulls), average, longest);
+      return KnownFiles.stat(BigInt.apply(distinct.size()), low, high, nulls, average, longest);
     }
 
     public String nodeName() {

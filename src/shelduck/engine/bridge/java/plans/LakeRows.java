@@ -2,10 +2,14 @@ package shelduck.bridge.plans;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.types.DataType;
 import scala.Function1;
 import scala.collection.Iterator;
 import scala.collection.immutable.AbstractSeq;
+import scala.collection.immutable.ArraySeq;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
@@ -14,10 +18,14 @@ import scala.jdk.javaapi.CollectionConverters;
  * optimizes is of this class, too. So a rule can tell them from other rows of a session.
  */
 public class LakeRows extends AbstractSeq {
-  private final Object[] rows;
+  private final Seq rows;
 
   public LakeRows(List rows) {
-    this.rows = rows.toArray();
+    this(ArraySeq.unsafeWrapArray(rows.toArray()));
+  }
+
+  private LakeRows(Seq rows) {
+    this.rows = rows;
   }
 
   /** A relation whose rows are those of a lake. */
@@ -30,48 +38,48 @@ public class LakeRows extends AbstractSeq {
     return relation(plan.output(), CollectionConverters.asJava(plan.data()));
   }
 
+  /** The values of a column that are not NULL. */
+  public static List<Object> values(LocalRelation plan, int column) {
+    DataType type = ((Attribute) plan.output().apply(column)).dataType();
+    ArrayList<Object> found = new ArrayList<Object>();
+    for (InternalRow each : ScalaSeq.list(plan.data())) {
+      if (!each.isNullAt(column)) {
+        found.add(each.get(column, type));
+      }
+    }
+    return found;
+  }
+
   public Object apply(int at) {
-    return rows[at];
+    return rows.apply(at);
   }
 
   /** For whoever calls it as a function. */
   public Object apply(Object at) {
-    return rows[((Integer) at).intValue()];
+    return rows.apply(((Integer) at).intValue());
   }
 
   public int length() {
-    return rows.length;
+    return rows.length();
   }
 
   public Iterator iterator() {
-    return CollectionConverters.asScala(java.util.Arrays.asList(rows).iterator());
+    return rows.iterator();
   }
 
   public boolean isDefinedAt(Object at) {
-    int index = ((Integer) at).intValue();
-    return index >= 0 && index < rows.length;
+    return rows.isDefinedAt(((Integer) at).intValue());
   }
 
   public Object map(Function1 change) {
-    ArrayList found = new ArrayList(rows.length);
-    for (Object each : rows) {
-      found.add(change.apply(each));
-    }
-    return new LakeRows(found);
+    return new LakeRows((Seq) rows.map(change));
   }
 
   public Object filter(Function1 holds) {
-    ArrayList found = new ArrayList();
-    for (int i = 0; i < rows.length; i++) {
-      if (((Boolean) holds.apply(rows[i])).booleanValue()) {
-        found.add(rows[i]);
-      }
-    }
-    return new LakeRows(found);
+    return new LakeRows((Seq) rows.filter(holds));
   }
 
   public Object take(int most) {
-    int end = Math.max(0, Math.min(most, rows.length));
-    return new LakeRows(java.util.Arrays.asList(rows).subList(0, end));
+    return new LakeRows((Seq) rows.take(most));
   }
 }
