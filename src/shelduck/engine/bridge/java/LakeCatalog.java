@@ -7,9 +7,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import org.apache.commons.lang3.reflect.MethodUtils;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
-import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.connector.catalog.ColumnDefaultValue;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -27,7 +27,6 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import shelduck.bridge.catalog.LakeTable;
 import shelduck.bridge.catalog.LakeView;
-import shelduck.bridge.plans.ScalaSeq;
 import shelduck.bridge.python.CatalogCall;
 import shelduck.bridge.python.TextRows;
 
@@ -206,21 +205,8 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Fun
   private Table view(Identifier table, String how, String when) {
     String namespace = joined(table.namespace());
     String[] found = call.row("load", namespace, table.name(), how, when);
-    try {
-      return LakeView.of(call, name, table.namespace(), table.name(), found[0],
-          found[1], schema(found, 2), how.equals(NONE) ? sqlName(table) : null, found[3]);
-    } catch (RuntimeException error) {
-      throw error;
-    } catch (Exception error) {
-      throw new IllegalStateException(error.getMessage(), error);
-    }
-  }
-
-  private String sqlName(Identifier table) {
-    List<String> parts = new ArrayList<String>(Arrays.asList(table.namespace()));
-    parts.add(0, name);
-    parts.add(table.name());
-    return QuotingUtils.quoteNameParts(ScalaSeq.of(parts));
+    return LakeView.of(call, table.namespace(), table.name(), found[0], found[1],
+        schema(found, 2), how.equals(NONE), found[3]);
   }
 
   /**
@@ -267,9 +253,7 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Fun
     }
     if (value instanceof ColumnDefaultValue) {
       // The class that declares it is not public.
-      Method sql = value.getClass().getMethod("getSql", new Class[0]);
-      sql.setAccessible(true);
-      return (String) sql.invoke(value, new Object[0]);
+      return (String) MethodUtils.invokeMethod(value, true, "getSql");
     }
     return value instanceof String[] ? TextRows.encoded((String[]) value) : value.toString();
   }

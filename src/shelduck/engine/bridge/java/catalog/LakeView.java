@@ -37,22 +37,23 @@ public final class LakeView {
 
   /**
    * {@code hidden} is the name of the view in {@code database}, the database of global views.
-   * {@code newest} is the name of the table as SQL if it is read at the newest snapshot, else null.
+   * {@code isNewest}: the table is read at the newest snapshot.
    * {@code ids} has the ids of its columns, as {@link LatestView.LatestPlan} compares them.
    */
-  public static Table of(CatalogCall call, String catalog, String[] namespace, String name,
-      String database, String hidden, StructType schema, String newest, String ids) throws Exception {
+  public static Table of(CatalogCall call, String[] namespace, String name, String database,
+      String hidden, StructType schema, boolean isNewest, String ids) {
     ArrayList whole = new ArrayList(Arrays.asList(namespace));
-    whole.add(0, catalog);
+    whole.add(0, call.name());
     whole.add(name);
     String schemas = String.join(".", (CharSequence[]) namespace);
     String[] properties = {
       "view.referredTempViewNames", "[[\"" + database + "\",\"" + hidden + "\"]]",
-      "view.query.out.numCols", "0", LatestView.LatestPlan.TABLE, newest, LatestView.LatestPlan.COLUMNS, ids};
+      "view.query.out.numCols", "0", LatestView.LatestPlan.COLUMNS, ids, LatestView.LatestPlan.TABLE,
+      isNewest ? QuotingUtils.quoteNameParts(ScalaSeq.of(whole)) : null};
     LakeTable table = new LakeTable(
         call, String.join("\u0001", (CharSequence[]) namespace), name, schema, null, null);
     return new Shown(table, ViewTable.of(
-        new TableIdentifier(name, Option.apply(schemas), Option.apply(catalog)), schema,
+        new TableIdentifier(name, Option.apply(schemas), Option.apply(call.name())), schema,
         properties, "SELECT * FROM `" + database + "`.`" + hidden + "`", ScalaSeq.of(whole)));
   }
 

@@ -1,6 +1,7 @@
 package shelduck.bridge.catalog;
 
-import java.lang.reflect.Method;
+import java.lang.reflect.Constructor;
+import org.apache.commons.lang3.reflect.MethodUtils;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
@@ -27,38 +28,36 @@ public final class ViewTable {
    * it, where Spark knows such names: else it takes every view for one of its own catalog.
    */
   public static CatalogTable of(TableIdentifier name, StructType schema, String[] properties,
-      String text, Seq whole) throws Exception {
+      String text, Seq whole) {
     Map named = Map$.MODULE$.empty();
     for (int i = 0; i < properties.length; i += 2) {
       if (properties[i + 1] != null) {
         named = (Map) named.updated(properties[i], properties[i + 1]);
       }
     }
-    Method apply = null;
-    Method[] methods = CatalogTable.class.getMethods();
-    for (int i = 0; i < methods.length; i++) {
-      if (methods[i].getName().equals("apply") && methods[i].getParameterTypes().length > TEXT) {
-        apply = methods[i];
+    try {
+      Constructor made = CatalogTable.class.getConstructors()[0];
+      Object[] fields = new Object[made.getParameterTypes().length];
+      fields[0] = name;
+      fields[1] = CatalogTableType.VIEW();
+      fields[2] = CatalogStorageFormat.empty();
+      fields[3] = schema;
+      for (int i = 4; i < fields.length; i++) {
+        fields[i] = MethodUtils.invokeStaticMethod(
+            CatalogTable.class, "apply$default$" + (i + 1), new Object[0]);
       }
-    }
-    Object[] fields = new Object[apply.getParameterTypes().length];
-    fields[0] = name;
-    fields[1] = CatalogTableType.VIEW();
-    fields[2] = CatalogStorageFormat.empty();
-    fields[3] = schema;
-    for (int i = 4; i < fields.length; i++) {
-      Method given = CatalogTable.class.getMethod("apply$default$" + (i + 1), new Class[0]);
-      fields[i] = given.invoke(null, new Object[0]);
-    }
-    fields[PROPERTIES] = named;
-    fields[TEXT] = Option.apply(text);
-    CatalogTable made = (CatalogTable) apply.invoke(null, fields);
-    for (int i = TEXT + 1; whole != null && i < fields.length; i++) {
-      if (made.productElementName(i).equals("multipartIdentifier")) {
-        fields[i] = Option.apply(whole);
-        return (CatalogTable) apply.invoke(null, fields);
+      fields[PROPERTIES] = named;
+      fields[TEXT] = Option.apply(text);
+      CatalogTable found = (CatalogTable) made.newInstance(fields);
+      for (int i = TEXT + 1; whole != null && i < fields.length; i++) {
+        if (found.productElementName(i).equals("multipartIdentifier")) {
+          fields[i] = Option.apply(whole);
+          found = (CatalogTable) made.newInstance(fields);
+        }
       }
+      return found;
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException(error.getMessage(), error);
     }
-    return made;
   }
 }

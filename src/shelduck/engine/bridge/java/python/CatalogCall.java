@@ -6,9 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.regex.Pattern;
-import org.apache.spark.QueryContext;
 import org.apache.spark.SparkContext;
-import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
@@ -20,7 +18,6 @@ import org.apache.spark.sql.execution.QueryExecutionException;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.Platform;
 import scala.Option;
-import scala.collection.immutable.Map$;
 
 /**
  * A request of a {@code LakeCatalog} or a {@code LakeProvider} to Python: {@code asked} gets rows of text, and a Dataset if
@@ -156,8 +153,7 @@ public final class CatalogCall {
     }
     if (found[0].equals("INCOMPATIBLE_DATA_FOR_TABLE")
         || found[0].endsWith("_NOT_FOUND") && request[1].isEmpty() && request[2].isEmpty()) {
-      return new AnalysisException(told, Option.empty(), Option.empty(), Option.empty(),
-          Option.apply(found[0]), Map$.MODULE$.empty(), new QueryContext[0]);
+      return new Sidecar.Told(told, Option.apply(found[0]));
     }
     if (found[0].equals("TABLE_OR_VIEW_NOT_FOUND")) {
       return new NoSuchTableException(identifier(request[1], request[2]));

@@ -2,11 +2,10 @@ package shelduck.bridge.python;
 
 import java.io.File;
 import java.io.IOException;
-import java.io.OutputStream;
+import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.net.InetAddress;
 import java.net.URL;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Enumeration;
 import java.util.Map;
@@ -69,23 +68,15 @@ public final class Sidecar {
       saying = new RedirectThread(python.getInputStream(), new TeeOutputStream(System.err, said),
           "shelduck-sidecar", false);
       saying.start();
-      tell(python.getOutputStream(), server.getListeningPort() + " " + server.secret() + "\n");
+      // It throws no error: if Python has ended, what it said tells why.
+      new PrintStream(python.getOutputStream(), true)
+          .println(server.getListeningPort() + " " + server.secret());
     } catch (IOException error) {
       server.shutdown();
       throw (RuntimeException) failed("cannot start Python for the lakes: " + error.getMessage() + "; set "
           + PYTHON + " to a Python that has Shelduck");
     } finally {
       thread.setContextClassLoader(before);
-    }
-  }
-
-  private static void tell(OutputStream to, String text) {
-    try {
-      to.write(text.getBytes(StandardCharsets.UTF_8));
-      to.flush();
-    } catch (IOException error) {
-      // It has ended; what it said tells why.
-      return;
     }
   }
 
@@ -348,8 +339,8 @@ public final class Sidecar {
   }
 
   /** An error of a lake as one of Spark's. Clients print calls below one that has no SQL state. */
-  private static final class Told extends AnalysisException {
-    Told(String told, Option condition) {
+  public static final class Told extends AnalysisException {
+    public Told(String told, Option condition) {
       super(told, Option.empty(), Option.empty(), Option.empty(), condition, Map$.MODULE$.empty(),
           new QueryContext[0]);
     }

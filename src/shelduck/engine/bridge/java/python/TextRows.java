@@ -2,6 +2,7 @@ package shelduck.bridge.python;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.commons.text.StringEscapeUtils;
 
 /**
  * Rows of text that Python and Java pass to each other: every row ends with a newline, tabs
@@ -33,30 +34,9 @@ public final class TextRows {
   private static String[] fields(String row) {
     String[] fields = row.split("\t", -1);
     for (int i = 0; i < fields.length; i++) {
-      fields[i] = decoded(fields[i]);
+      fields[i] = fields[i].equals("\\N") ? null : StringEscapeUtils.unescapeJava(fields[i]);
     }
     return fields;
-  }
-
-  private static String decoded(String field) {
-    if (field.indexOf('\\') < 0) {
-      return field;
-    }
-    if (field.equals("\\N")) {
-      return null;
-    }
-    StringBuilder plain = new StringBuilder(field.length());
-    for (int i = 0; i < field.length(); i++) {
-      char c = field.charAt(i);
-      if (c != '\\') {
-        plain.append(c);
-        continue;
-      }
-      i++;
-      c = field.charAt(i);
-      plain.append(c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c);
-    }
-    return plain.toString();
   }
 
   /** One field, or those of a row, without its end. */

@@ -25,14 +25,11 @@ public class LakeAnswer {
     this.session = session;
     this.names = names;
     this.text = text;
-    this.error = null;
   }
 
   /** The answer to a statement for which nobody finds a plan. */
   public LakeAnswer(Throwable error) {
-    this.session = null;
-    this.names = new String[0];
-    this.text = "";
+    this(null, "", new String[0]);
     this.error = error;
   }
 

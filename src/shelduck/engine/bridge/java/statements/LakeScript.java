@@ -4,6 +4,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkThrowable;
+import org.apache.spark.SparkThrowableHelper;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SingleStatement;
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin;
@@ -169,10 +170,8 @@ public final class LakeScript {
     }
 
     public String getSqlState() {
-      String condition = getCondition();
-      return condition.equals("TABLE_OR_VIEW_NOT_FOUND") ? "42P01"
-          : condition.equals("UNRESOLVED_COLUMN") ? "42703"
-          : condition.equals("SCHEMA_NOT_FOUND") ? "42704" : "45000";
+      String state = SparkThrowableHelper.getSqlState(getCondition());
+      return state == null ? "45000" : state;
     }
   }
 }

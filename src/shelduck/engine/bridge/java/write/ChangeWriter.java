@@ -135,9 +135,9 @@ public class ChangeWriter extends OutputWriter {
   }
 
   /** Makes a {@link ChangeWriter} for each file that Spark begins. */
-  public static final class Factory extends OutputWriterFactory {
+  public static class Factory extends OutputWriterFactory {
     private final OutputWriterFactory factory;
-    private final StructType schema;
+    protected final StructType schema;
 
     /** {@code schema} are the columns of the table and the row id. */
     public Factory(OutputWriterFactory factory, StructType schema) {

@@ -305,18 +305,10 @@ public class CopyingWriter extends OutputWriter {
   }
 
   /** Makes the {@link CopyingWriter} of each task, which copies one file. */
-  public static final class Factory extends OutputWriterFactory {
-    private final OutputWriterFactory factory;
-    private final StructType schema;
-
+  public static final class Factory extends ChangeWriter.Factory {
     /** {@code schema} are the new columns. */
     public Factory(OutputWriterFactory factory, StructType schema) {
-      this.factory = factory;
-      this.schema = schema;
-    }
-
-    public String getFileExtension(TaskAttemptContext context) {
-      return factory.getFileExtension(context);
+      super(factory, schema);
     }
 
     public OutputWriter newInstance(String path, StructType rows, TaskAttemptContext context) {

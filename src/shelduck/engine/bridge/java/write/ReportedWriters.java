@@ -4,9 +4,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
-import java.io.UnsupportedEncodingException;
 import java.net.URLDecoder;
 import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -318,15 +318,11 @@ public class ReportedWriters extends OutputWriterFactory {
     private static String text(String directory) {
       String text =
           ExternalCatalogUtils.unescapePathName(directory.substring(directory.indexOf('=') + 1));
-      try {
-        String value = text.startsWith(MARK)
-            ? URLDecoder.decode(text.substring(1).replace(PERCENT, "%"), "UTF-8") : text;
-        // Java encodes texts of forms, in which these characters have other forms.
-        return URLEncoder.encode(value, "UTF-8")
-            .replace("+", "%20").replace("*", "%2A").replace("%7E", "~");
-      } catch (UnsupportedEncodingException never) {
-        throw new IllegalStateException(never);
-      }
+      String value = text.startsWith(MARK) ? URLDecoder.decode(
+          text.substring(1).replace(PERCENT, "%"), StandardCharsets.UTF_8) : text;
+      // Java encodes texts of forms, in which these characters have other forms.
+      return URLEncoder.encode(value, StandardCharsets.UTF_8)
+          .replace("+", "%20").replace("*", "%2A").replace("%7E", "~");
     }
   }
 }
