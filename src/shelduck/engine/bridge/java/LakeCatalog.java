@@ -142,11 +142,8 @@ public class LakeCatalog implements StagingTableCatalog, SupportsNamespaces, Fun
   }
 
   public String[][] listNamespaces(String[] namespace) throws NoSuchNamespaceException {
-    if (namespace.length == 0) {
-      return listNamespaces();
-    }
-    if (!namespaceExists(namespace)) {
-      throw new NoSuchNamespaceException(namespace);
+    if (namespace.length > 0) {
+      loadNamespaceMetadata(namespace);
     }
     return inside(namespace);
   }

@@ -23,7 +23,6 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
-import org.apache.spark.sql.classic.SparkSession;
 import scala.Option;
 import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
@@ -130,11 +129,7 @@ public class RollupRule extends LakeRule {
       }
     }
     chain.describe(rows);
-    StringBuilder text = new StringBuilder();
-    for (Object row : rows) {
-      text.append(row).append('\n');
-    }
-    return text.toString();
+    return String.join("\n", rows) + '\n';
   }
 
   private static LogicalPlan over(LogicalPlan plan, LogicalPlan child) {
@@ -143,15 +138,13 @@ public class RollupRule extends LakeRule {
 
   /** Filters and columns move down to the rollup's files; a subquery's columns keep their ids. */
   private static LogicalPlan optimized(LogicalPlan plan, RollupChain chain) {
-    SparkSession session = (SparkSession) chain.source().sparkSession();
-    Object found = session.sessionState().optimizer().execute(new Subquery(plan, false));
+    Object found = chain.session().sessionState().optimizer().execute(new Subquery(plan, false));
     return ((Subquery) found).child();
   }
 
   /** The caller that plans the query may collect what was chosen for it. */
   private static String collector(RollupChain chain) {
-    SparkSession session = (SparkSession) chain.source().sparkSession();
-    String token = session.sparkContext().getLocalProperty("shelduck.rollup.choices");
+    String token = chain.session().sparkContext().getLocalProperty("shelduck.rollup.choices");
     return token == null ? "" : '\t' + token;
   }
 

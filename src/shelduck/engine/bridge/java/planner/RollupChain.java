@@ -26,6 +26,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
@@ -67,8 +68,8 @@ public final class RollupChain {
         ? new RollupChain((LogicalRelation) parts._3(), (Seq) parts._1(), (Seq) parts._2()) : null;
   }
 
-  public HadoopFsRelation source() {
-    return (HadoopFsRelation) relation.relation();
+  public SparkSession session() {
+    return (SparkSession) ((HadoopFsRelation) relation.relation()).sparkSession();
   }
 
   public Function chooser() {

@@ -48,15 +48,12 @@ public final class HeldValues {
 
   private final int kind;
   private final Integer id;
-  private final int width;
-  private final int[] places;
+  /** Those of a struct by the places of its fields; null where nothing is to be checked. */
   private final HeldValues[] parts;
 
-  private HeldValues(int kind, Integer id, int width, int[] places, HeldValues[] parts) {
+  private HeldValues(int kind, Integer id, HeldValues[] parts) {
     this.kind = kind;
     this.id = id;
-    this.width = width;
-    this.places = places;
     this.parts = parts;
   }
 
@@ -72,37 +69,26 @@ public final class HeldValues {
 
   private static HeldValues members(StructType type, List path, FieldIds ids, HashSet moved) {
     StructField[] fields = type.fields();
-    ArrayList places = new ArrayList();
-    ArrayList parts = new ArrayList();
+    HeldValues[] parts = new HeldValues[fields.length];
+    boolean isNeeded = false;
     for (int i = 0; i < fields.length; i++) {
       List below = FieldIds.below(path, fields[i].name());
-      HeldValues part =
+      parts[i] =
           moved.contains(ids.id(below)) ? null : part(fields[i].dataType(), below, ids, moved);
-      if (part != null) {
-        places.add(Integer.valueOf(i));
-        parts.add(part);
-      }
+      isNeeded |= parts[i] != null;
     }
-    if (parts.isEmpty()) {
-      return null;
-    }
-    int[] found = new int[places.size()];
-    for (int i = 0; i < found.length; i++) {
-      found[i] = ((Integer) places.get(i)).intValue();
-    }
-    return new HeldValues(STRUCT, null, fields.length, found,
-        (HeldValues[]) parts.toArray(new HeldValues[parts.size()]));
+    return isNeeded ? new HeldValues(STRUCT, null, parts) : null;
   }
 
   private static HeldValues part(DataType type, List path, FieldIds ids, HashSet moved) {
     if (type instanceof StringType) {
-      return new HeldValues(TEXT, ids.id(path), 0, null, null);
+      return new HeldValues(TEXT, ids.id(path), null);
     }
     if (type instanceof DateType) {
-      return new HeldValues(DATE, ids.id(path), 0, null, null);
+      return new HeldValues(DATE, ids.id(path), null);
     }
     if (type instanceof TimestampType || type instanceof TimestampNTZType) {
-      return new HeldValues(MOMENT, ids.id(path), 0, null, null);
+      return new HeldValues(MOMENT, ids.id(path), null);
     }
     if (type instanceof StructType) {
       return members((StructType) type, path, ids, moved);
@@ -111,27 +97,23 @@ public final class HeldValues {
       DataType element = ((ArrayType) type).elementType();
       List items = FieldIds.below(path, "list");
       HeldValues part = part(element, FieldIds.below(items, "element"), ids, moved);
-      return part == null ? null : new HeldValues(LIST, null, 0, null, new HeldValues[] {part});
+      return part == null ? null : new HeldValues(LIST, null, new HeldValues[] {part});
     }
     if (type instanceof MapType) {
       List pairs = FieldIds.below(path, "key_value");
       HeldValues key = part(((MapType) type).keyType(), FieldIds.below(pairs, "key"), ids, moved);
       HeldValues value = part(((MapType) type).valueType(), FieldIds.below(pairs, "value"), ids, moved);
       return key == null && value == null
-          ? null : new HeldValues(MAP, null, 0, null, new HeldValues[] {key, value});
+          ? null : new HeldValues(MAP, null, new HeldValues[] {key, value});
     }
     return null;
   }
 
   /** Fails for the first value of a row that other readers do not hold. */
-  public void check(InternalRow row) {
-    checkMembers(row);
-  }
-
-  private void checkMembers(SpecializedGetters row) {
-    for (int i = 0; i < places.length; i++) {
-      if (!row.isNullAt(places[i])) {
-        parts[i].check(row, places[i]);
+  public void check(SpecializedGetters row) {
+    for (int i = 0; i < parts.length; i++) {
+      if (parts[i] != null && !row.isNullAt(i)) {
+        parts[i].check(row, i);
       }
     }
   }
@@ -153,7 +135,7 @@ public final class HeldValues {
         throw unheld(String.valueOf(micros));
       }
     } else if (kind == STRUCT) {
-      checkMembers(from.getStruct(at, width));
+      check(from.getStruct(at, parts.length));
     } else if (kind == LIST) {
       checkItems(parts[0], from.getArray(at));
     } else {

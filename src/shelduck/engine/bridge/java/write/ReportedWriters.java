@@ -9,7 +9,6 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
-import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.commons.lang3.reflect.MethodUtils;
 import org.apache.hadoop.conf.Configuration;
@@ -62,14 +61,7 @@ public class ReportedWriters extends OutputWriterFactory {
   /** The reports of a write, a row for each file; they are given once. */
   public static String taken(String name) {
     CollectionAccumulator found = (CollectionAccumulator) KNOWN.remove(name);
-    StringBuilder text = new StringBuilder();
-    if (found != null) {
-      List rows = found.value();
-      for (int i = 0; i < rows.size(); i++) {
-        text.append((String) rows.get(i)).append('\n');
-      }
-    }
-    return text.toString();
+    return found == null || found.isZero() ? "" : String.join("\n", found.value()) + '\n';
   }
 
   public String getFileExtension(TaskAttemptContext context) {
