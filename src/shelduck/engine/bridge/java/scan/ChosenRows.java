@@ -5,10 +5,8 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
-import java.util.List;
-import java.util.PrimitiveIterator;
+import java.util.ArrayList;
 import java.util.stream.IntStream;
-import java.util.stream.LongStream;
 import org.apache.parquet.column.page.PageReadStore;
 import org.apache.parquet.hadoop.ParquetFileReader;
 import org.apache.parquet.hadoop.metadata.BlockMetaData;
@@ -20,62 +18,59 @@ import org.roaringbitmap.longlong.Roaring64NavigableMap;
 import shelduck.bridge.plans.HiddenField;
 
 /**
- * The row groups that Spark's reader of batches gets, in place of its own: of each only the rows at
- * some positions, so that it decodes no others. A group without such rows, or a page of a file with a
- * page index, is not read at all.
+ * The row groups that Spark's reader of batches gets, in place of its own: of each only the rows near
+ * some positions. A group without such rows, or a page of a file with a page index, is not read.
  */
 public final class ChosenRows implements InvocationHandler {
-  /** If more than one row in so many is wanted, it is faster to decode all. */
-  private static final int SPARSE = 8;
+  /** Rows between two positions are decoded, too, if there are fewer: to skip them takes as long. */
+  private static final int NEAR = 1000;
 
-  private final Object before;
-  private final ParquetFileReader file;
-  /** The wanted rows of each group, from its first. */
-  private final long[][] wanted;
+  /** The first and the last row of each range, from the first row of a file or group. */
+  private final ArrayList<long[]> ranges = new ArrayList<long[]>();
+  private Object before;
+  private ParquetFileReader file;
   private int next = 0;
   private PageReadStore current;
 
-  private ChosenRows(Object before, ParquetFileReader file, Roaring64NavigableMap positions) {
-    this.before = before;
-    this.file = file;
-    List groups = file.getRowGroups();
-    wanted = new long[groups.size()][];
+  public ChosenRows(Roaring64NavigableMap positions) {
     LongIterator each = positions.getLongIterator();
-    long at = -1;
-    for (int i = 0; i < wanted.length; i++) {
-      BlockMetaData group = (BlockMetaData) groups.get(i);
-      long first = group.getRowIndexOffset();
-      long end = first + group.getRowCount();
-      LongStream.Builder rows = LongStream.builder();
-      while (at < end) {
-        if (at >= first) {
-          rows.add(at - first);
-        }
-        at = each.hasNext() ? each.next() : Long.MAX_VALUE;
+    while (each.hasNext()) {
+      long at = each.next();
+      long[] last = ranges.isEmpty() ? null : (long[]) ranges.get(ranges.size() - 1);
+      if (last == null || at - last[1] > NEAR) {
+        ranges.add(new long[] {at, at});
+      } else {
+        last[1] = at;
       }
-      wanted[i] = rows.build().toArray();
     }
   }
 
+  /** Whether they are less than half of so many rows. */
+  public boolean areFewOf(long rows) {
+    return within(0L, Long.MAX_VALUE).count() * 2 < rows;
+  }
+
   /**
-   * Whether the rows of an opened file are now at least those at the positions, without most others.
-   * A reader that is not known keeps all of them.
+   * Whether the rows of an opened file are now these. A reader that is not known keeps all of them.
    */
-  static boolean choose(Object rows, Roaring64NavigableMap wanted) {
+  public boolean replace(Object rows) {
     try {
       Object reader = HiddenField.value(rows, "rowReader");
       Field groups = HiddenField.of(reader.getClass(), "reader");
       Field total = HiddenField.of(reader.getClass(), "totalRowCount");
-      Object before = groups.get(reader);
-      ParquetFileReader file = (ParquetFileReader) HiddenField.value(before, "reader");
-      ChosenRows chosen = new ChosenRows(before, file, wanted);
+      before = groups.get(reader);
+      file = (ParquetFileReader) HiddenField.value(before, "reader");
+      long count = 0;
+      for (BlockMetaData group : file.getRowGroups()) {
+        count += count(group);
+      }
       Class kind = groups.getType();
-      groups.set(reader, Proxy.newProxyInstance(kind.getClassLoader(), new Class[] {kind}, chosen));
-      total.setLong(reader, chosen.count());
+      groups.set(reader, Proxy.newProxyInstance(kind.getClassLoader(), new Class[] {kind}, this));
+      total.setLong(reader, count);
       return true;
     } catch (ReflectiveOperationException other) {
       return false;
-    } catch (RuntimeException other) {
+    } catch (ClassCastException other) {
       return false;
     }
   }
@@ -92,54 +87,64 @@ public final class ChosenRows implements InvocationHandler {
     if (current != null) {
       current.close();
     }
-    while (next < wanted.length) {
+    while (next < file.getRowGroups().size()) {
       int number = next++;
-      if (wanted[number].length > 0) {
-        current = isSparse(number) ? file.readFilteredRowGroup(number, ranges(number))
-            : file.readRowGroup(number);
+      BlockMetaData group = (BlockMetaData) file.getRowGroups().get(number);
+      long count = count(group);
+      if (count > 0) {
+        current = count == group.getRowCount() ? file.readRowGroup(number)
+            : file.readFilteredRowGroup(number, of(group).ranges(count));
         return current;
       }
     }
     return null;
   }
 
-  private BlockMetaData of(int number) {
-    return (BlockMetaData) file.getRowGroups().get(number);
-  }
-
-  private long count() {
-    long count = 0;
-    for (int i = 0; i < wanted.length; i++) {
-      boolean isPart = wanted[i].length == 0 || isSparse(i);
-      count += isPart ? wanted[i].length : of(i).getRowCount();
+  /** How many rows of a group come: all, if nothing says where its pages are. */
+  private long count(BlockMetaData group) {
+    long count = of(group).count();
+    for (ColumnChunkMetaData chunk : group.getColumns()) {
+      if (count > 0 && chunk.getOffsetIndexReference() == null) {
+        return group.getRowCount();
+      }
     }
     return count;
   }
 
-  private boolean isSparse(int number) {
-    boolean hasIndex = true;
-    for (ColumnChunkMetaData chunk : of(number).getColumns()) {
-      hasIndex &= chunk.getOffsetIndexReference() != null;
+  private Places of(BlockMetaData group) {
+    return within(group.getRowIndexOffset(), group.getRowCount());
+  }
+
+  private Places within(long first, long rows) {
+    Places found = new Places();
+    for (long[] range : ranges) {
+      long begin = Math.max(range[0] - first, 0L);
+      long end = Math.min(range[1] - first, rows - 1);
+      if (begin <= end) {
+        found.ranges.add(new long[] {begin, end});
+      }
     }
-    return hasIndex && wanted[number].length * (long) SPARSE <= of(number).getRowCount();
+    return found;
   }
 
-  private RowRanges ranges(int number) {
-    Places places = new Places(wanted[number]);
-    PrimitiveIterator.OfInt each = IntStream.range(0, places.getPageCount()).iterator();
-    return RowRanges.create(of(number).getRowCount(), each, places);
-  }
-
-  /** Positions in the form in which Parquet makes ranges: each is a page of one row. */
+  /** Ranges of rows in the form in which Parquet takes them: each as if it were a page. */
   private static final class Places implements OffsetIndex {
-    private final long[] rows;
+    private final ArrayList<long[]> ranges = new ArrayList<long[]>();
 
-    Places(long[] rows) {
-      this.rows = rows;
+    long count() {
+      long count = 0;
+      for (long[] range : ranges) {
+        count += range[1] - range[0] + 1;
+      }
+      return count;
+    }
+
+    RowRanges ranges(long rows) {
+      return RowRanges.create(rows, IntStream.range(0, ranges.size()).iterator(), this);
     }
 
     public int getPageCount() {
-      return rows.length;
+      return ranges.size();
     }
 
     public long getOffset(int page) {
@@ -151,11 +156,11 @@ public final class ChosenRows implements InvocationHandler {
     }
 
     public long getFirstRowIndex(int page) {
-      return rows[page];
+      return ((long[]) ranges.get(page))[0];
     }
 
-    public long getLastRowIndex(int page, long total) {
-      return rows[page];
+    public long getLastRowIndex(int page, long rows) {
+      return ((long[]) ranges.get(page))[1];
     }
   }
 }

@@ -104,9 +104,7 @@ public class LakeParquet extends ParquetFileFormat {
     if (mayHaveDeletes || isPositionAsked) {
       filters = SafeFilters.selective(filters);
     }
-    boolean wantsDeleted = options.contains(WANTS_DELETED);
-    boolean counts = !wantsDeleted && filters.isEmpty() && comesInBatches(options)
-        && OpenedFile.isShown();
+    boolean counts = filters.isEmpty() && comesInBatches(options) && OpenedFile.isShown();
     int counted = counts && isPositionAsked ? required.fieldIndex(ROW_INDEX) : -1;
     ReadWhole untouched = reader(session, data, partition, required, counted, filters, options, conf);
     if (!mayHaveDeletes) {
@@ -115,9 +113,11 @@ public class LakeParquet extends ParquetFileFormat {
     StructType wanted = withRowIndex(required);
     ReadWhole withPosition = counts || isPositionAsked ? untouched
         : reader(session, data, partition, wanted, -1, filters, options, conf);
-    return new ReadKept(untouched, withPosition, counts, types(wanted, partition),
-        wanted.fieldIndex(ROW_INDEX), partition.fieldIndex(DELETES), shared(session, conf),
-        wantsDeleted, table(options));
+    ReadWhole some = !options.contains(WANTS_DELETED) ? null
+        : reader(session, data, partition, wanted, -1, filters, options, conf);
+    return new ReadKept(untouched, withPosition, counts, !isPositionAsked,
+        types(wanted, partition), wanted.fieldIndex(ROW_INDEX), partition.fieldIndex(DELETES),
+        shared(session, conf), some, table(options));
   }
 
   /** Spark's reader, whose rows are those of whole files; {@code counted} as in {@link ReadWhole}. */

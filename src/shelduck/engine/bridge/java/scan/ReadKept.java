@@ -29,27 +29,33 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
   private final ReadWhole untouched;
   private final ReadWhole withPosition;
   private final boolean counts;
+  private final boolean hides;
   private final DataType[] types;
   private final int position;
   private final int deletes;
   private final Broadcast conf;
+  private final ReadWhole some;
   private final boolean wantsDeleted;
   private final String table;
 
   /**
-   * {@code counts}: every row comes, and its position is known without a column. {@code types} are the
-   * columns of {@code withPosition}; {@code deletes} is a constant's index.
+   * {@code counts}: every row comes, and its position is known without a column. {@code hides}: nobody
+   * asked for that column. {@code types} are the columns of {@code withPosition}; {@code deletes} is a
+   * constant's index. {@code some} has these columns, too, and reads only rows near the deleted ones, if
+   * those are wanted; else it is null.
    */
-  public ReadKept(ReadWhole untouched, ReadWhole withPosition, boolean counts, DataType[] types,
-      int position, int deletes, Broadcast conf, boolean wantsDeleted, String table) {
+  public ReadKept(ReadWhole untouched, ReadWhole withPosition, boolean counts, boolean hides,
+      DataType[] types, int position, int deletes, Broadcast conf, ReadWhole some, String table) {
     this.untouched = untouched;
     this.withPosition = withPosition;
     this.counts = counts;
+    this.hides = hides;
     this.types = types;
     this.position = position;
     this.deletes = deletes;
     this.conf = conf;
-    this.wantsDeleted = wantsDeleted;
+    this.some = some;
+    this.wantsDeleted = some != null;
     this.table = table;
   }
 
@@ -63,19 +69,19 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     if (isWhole && wantsDeleted) {
       return CollectionConverters.asScala(Collections.emptyIterator());
     }
-    boolean isHidden = untouched != withPosition;
-    if (wantsDeleted) {
-      ReadWhole.CheckedRows some = withPosition.rows(file, deleted);
-      return new KeptRows(some, types, position, 0L, isHidden, deleted, true);
+    ChosenRows chosen = wantsDeleted ? new ChosenRows(deleted) : null;
+    if (chosen != null && chosen.areFewOf(ReadWhole.known(file, LakeFileIndex.ROWS))) {
+      ReadWhole.CheckedRows near = some.rows(file, chosen);
+      return new KeptRows(near, types, position, 0L, hides, deleted, true);
     }
-    if (isWhole || counts || (isHidden && untouched.readsAllOf(file))) {
+    if (isWhole || counts || (hides && untouched.readsAllOf(file))) {
       ReadWhole.CheckedRows all = (ReadWhole.CheckedRows) untouched.apply(file);
       // Of a file without deletes, nobody asks where its rows are.
       long first = isWhole ? 0L : all.first();
-      return new KeptRows(all, types, KeptRows.COUNTED, first, false, deleted, false);
+      return new KeptRows(all, types, KeptRows.COUNTED, first, false, deleted, wantsDeleted);
     }
     ReadWhole.CheckedRows rows = (ReadWhole.CheckedRows) withPosition.apply(file);
-    return new KeptRows(rows, types, position, 0L, isHidden, deleted, false);
+    return new KeptRows(rows, types, position, 0L, hides, deleted, wantsDeleted);
   }
 
   /**

@@ -7,7 +7,6 @@ import java.util.List;
 import org.apache.spark.paths.SparkPath;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-import org.roaringbitmap.longlong.Roaring64NavigableMap;
 import scala.Function1;
 import scala.Option;
 import scala.collection.AbstractIterator;
@@ -46,8 +45,8 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
     return rows((PartitionedFile) opened, null);
   }
 
-  /** The rows of a file; with {@code wanted}, perhaps only those at these positions. */
-  public CheckedRows rows(PartitionedFile file, Roaring64NavigableMap wanted) {
+  /** The rows of a file; with {@code wanted}, which may be null, perhaps only those. */
+  public CheckedRows rows(PartitionedFile file, ChosenRows wanted) {
     boolean isEnd = isEnd(file);
     long expected = isEnd && file.start() == 0 ? known(file, LakeFileIndex.ROWS) : -1L;
     String what = "data file " + file.filePath() + " of " + table;
@@ -66,7 +65,7 @@ public class ReadWhole extends AbstractFunction1 implements Serializable {
       found.requireRows(expected);
     }
     long first = file.start() == 0 ? 0L : found == null ? -1L : found.firstRow();
-    boolean isWhole = readsAll && !(wanted != null && ChosenRows.choose(rows, wanted));
+    boolean isWhole = readsAll && !(wanted != null && wanted.replace(rows));
     return new CheckedRows(
         (Iterator) rows, isWhole ? expected : -1L, new TextBatches(counted), first, what);
   }
