@@ -48,8 +48,8 @@ _HEADER = ("verb", "Shelduck", "Delta", "Iceberg", "ratio", "of runs", "memory, 
 
 # Where the time of a verb goes that may be slower than the faster peer, for the page.
 _PROFILES = {
-    "change feed": "planning two scans takes a third, and the job decodes two columns of all rows"
-    " to find one in a hundred that is gone; Delta wrote these a second time while it updated",
+    "change feed": "planning two scans takes a third; Delta wrote changed rows a second time"
+    " while it updated",
     "UPDATE of 1 %, scattered": "three quarters are the job that writes, a fifth goes to eight"
     " delete files, which are merged with those of earlier rounds",
     "append of a tenth": "two thirds are the job that writes, a third is what comes before and"

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, IllegalArgumentException, PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own name for it
 from pyspark.sql.merge import MergeIntoWriter
 
@@ -336,6 +336,15 @@ def test_a_condition_means_what_it_says(spark, lake, url, condition):
         "lake.main.o"
     ).overwrite(condition())
     assert duck(url, "SELECT id FROM o") == [(2,), (3,)]
+
+
+def test_a_condition_that_is_no_sql_of_the_table_is_refused(spark, lake):
+    lake.sql("CREATE TABLE o (id INT); INSERT INTO o VALUES (1)")
+    mine = F.udf(lambda n: n == 1, "boolean")
+    for condition in (F.rand() < 2, (F.col("id") > 0) & mine("id")):
+        with pytest.raises(IllegalArgumentException, match="must be SQL over the columns"):
+            spark.sql("SELECT 1 AS id").writeTo("lake.main.o").overwrite(condition)
+    assert [r.id for r in lake.sql("FROM o").collect()] == [1]
 
 
 # Columns that are left out

@@ -9,10 +9,11 @@ something for a lake have its names, arguments and columns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import astuple, fields
 from datetime import timedelta
 
 from shelduck.branches.verb import fast_forward as fast_forward_table
-from shelduck.carry.verb import CarryVerbs
+from shelduck.carry.verb import CarryVerbs, ColumnLineage
 from shelduck.doors.sql import transactions
 from shelduck.doors.sql.call_arguments import Moment, Texts, by_name, table_name, table_of, values
 from shelduck.doors.sql.calls import exchange, functions, upkeep_calls
@@ -120,11 +121,8 @@ def lineage(runner: Runner, table: str | None = None) -> PlainRows:
     """Show which columns follow which through streams, of one table or of all."""
     name = None if table is None else str(table_name(runner, table))
     found = CarryVerbs(runner.state, runner.unit).lineage(name)
-    rows = [
-        (one.table, one.column, one.source, one.source_column, one.query, one.lake) for one in found
-    ]
-    columns = "table string, column string, source string, source_column string"
-    return PlainRows(f"{columns}, query string, lake string", rows)
+    columns = ", ".join(f"{f.name} string" for f in fields(ColumnLineage))
+    return PlainRows(columns, [astuple(one) for one in found])
 
 
 def rewrite_position_delete_files(runner: Runner, table: str) -> PlainRows:

@@ -68,9 +68,7 @@ public final class ChosenRows implements InvocationHandler {
       groups.set(reader, Proxy.newProxyInstance(kind.getClassLoader(), new Class[] {kind}, this));
       total.setLong(reader, count);
       return true;
-    } catch (ReflectiveOperationException other) {
-      return false;
-    } catch (ClassCastException other) {
+    } catch (Exception other) {
       return false;
     }
   }

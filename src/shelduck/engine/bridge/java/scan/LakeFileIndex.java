@@ -10,18 +10,18 @@ import java.util.function.Function;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BasePredicate;
-import org.apache.spark.sql.catalyst.expressions.BindReferences;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.Predicate;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
-import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -129,12 +129,12 @@ public class LakeFileIndex implements FileIndex {
 
   public Seq listFiles(Seq<Expression> partitionFilters, Seq<Expression> dataFilters) {
     String text = texts((Seq) partitionFilters.concat(dataFilters), false);
-    BasePredicate[] conditions = bound(partitionFilters);
+    BasePredicate condition = bound(partitionFilters);
     List<String[]> rows = taken(text);
     ArrayList kept = new ArrayList(rows.size());
     for (String[] row : rows) {
       InternalRow values = values(row);
-      if (holds(conditions, values)) {
+      if (condition.eval(values)) {
         // A file of no bytes would get no task; its content is checked when it is opened.
         long size = Math.max(1L, Long.parseLong(row[1]));
         FileStatus file = new FileStatus(size, false, 1, BLOCK, 0L, path(row[0]));
@@ -156,11 +156,11 @@ public class LakeFileIndex implements FileIndex {
     }
     Seq<Expression> partitionFilters = ScalaSeq.of(ofPartitions);
     String text = texts((Seq) partitionFilters.concat(ScalaSeq.of(others)), false);
-    BasePredicate[] conditions = bound(partitionFilters);
+    BasePredicate condition = bound(partitionFilters);
     List<String[]> rows = ask(text);
     long bytes = 0;
     for (String[] row : rows) {
-      bytes += holds(conditions, values(row)) ? Long.parseLong(row[1]) : 0L;
+      bytes += condition.eval(values(row)) ? Long.parseLong(row[1]) : 0L;
     }
     synchronized (this) {
       early = lines(text);
@@ -298,38 +298,20 @@ public class LakeFileIndex implements FileIndex {
   }
 
   /** Spark does not check filters on constants again: whoever lists the files applies them. */
-  private BasePredicate[] bound(Seq<Expression> filters) {
-    BasePredicate[] conditions = new BasePredicate[filters.size()];
-    for (int i = 0; i < conditions.length; i++) {
-      Expression filter = (Expression) filters.apply(i);
-      package$AttributeSeq input = new package$AttributeSeq(ScalaSeq.of(attributes(filter)));
-      conditions[i] = Predicate.createInterpreted(
-          (Expression) BindReferences.bindReference(filter, input, false));
+  private BasePredicate bound(Seq<Expression> filters) {
+    Expression all = Literal$.MODULE$.TrueLiteral();
+    for (Expression each : ScalaSeq.list(filters)) {
+      all = new And(all, each);
     }
-    return conditions;
-  }
-
-  /** The constants in order, as the attributes in this filter. */
-  private List<Attribute> attributes(Expression filter) {
-    ArrayList<Attribute> attributes = new ArrayList<Attribute>();
-    for (StructField field : constants.fields()) {
-      Attribute match = null;
-      for (Attribute used : ScalaSeq.list(filter.references().toSeq())) {
-        match = used.name().equals(field.name()) ? used : match;
+    return Predicate.createInterpreted((Expression) all.transform(new NodeChange(new AbstractFunction1() {
+      public Object apply(Object node) {
+        if (!(node instanceof AttributeReference)) {
+          return null;
+        }
+        int place = constants.fieldIndex(((AttributeReference) node).name());
+        return new BoundReference(place, constants.fields()[place].dataType(), true);
       }
-      attributes.add(match != null ? match : new AttributeReference(field.name(), field.dataType(),
-          true, field.metadata(), NamedExpression.newExprId(), ScalaSeq.items()));
-    }
-    return attributes;
-  }
-
-  private static boolean holds(BasePredicate[] conditions, InternalRow values) {
-    for (BasePredicate each : conditions) {
-      if (!each.eval(values)) {
-        return false;
-      }
-    }
-    return true;
+    })));
   }
 
   /** What a task finds of a file. Keys are bytes, because texts of plans and errors show others. */

@@ -35,7 +35,6 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
   private final int deletes;
   private final Broadcast conf;
   private final ReadWhole some;
-  private final boolean wantsDeleted;
   private final String table;
 
   /**
@@ -55,7 +54,6 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
     this.deletes = deletes;
     this.conf = conf;
     this.some = some;
-    this.wantsDeleted = some != null;
     this.table = table;
   }
 
@@ -66,13 +64,13 @@ public class ReadKept extends AbstractFunction1 implements Serializable {
         ReadWhole.key(file, LakeFileIndex.DELETES_KEY), table,
         ((SerializableConfiguration) conf.value()).value());
     boolean isWhole = deleted.isEmpty();
+    boolean wantsDeleted = some != null;
     if (isWhole && wantsDeleted) {
       return CollectionConverters.asScala(Collections.emptyIterator());
     }
     ChosenRows chosen = wantsDeleted ? new ChosenRows(deleted) : null;
     if (chosen != null && chosen.areFewOf(ReadWhole.known(file, LakeFileIndex.ROWS))) {
-      ReadWhole.CheckedRows near = some.rows(file, chosen);
-      return new KeptRows(near, types, position, 0L, hides, deleted, true);
+      return new KeptRows(some.rows(file, chosen), types, position, 0L, hides, deleted, true);
     }
     if (isWhole || counts || (hides && untouched.readsAllOf(file))) {
       ReadWhole.CheckedRows all = (ReadWhole.CheckedRows) untouched.apply(file);

@@ -36,6 +36,7 @@ import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.streaming.WriteToStream;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreePattern;
 import org.apache.spark.sql.catalyst.util.QuotingUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.ExpressionUtils;
@@ -161,7 +162,7 @@ public final class WritesByPlan extends Rule {
       if (write instanceof OverwriteByExpression) {
         Expression replaced = ((OverwriteByExpression) write).deleteExpr();
         mode = replaced.equals(Literal.TrueLiteral()) ? "overwrite" : "replace";
-        condition = mode.equals("replace") ? replaced.sql() : "";
+        condition = mode.equals("replace") ? text(replaced) : "";
         options = ((OverwriteByExpression) write).writeOptions();
       } else {
         options = ((AppendData) write).writeOptions();
@@ -175,6 +176,16 @@ public final class WritesByPlan extends Rule {
     all.putAll(CollectionConverters.asJava(options));
     CatalogCall.addAll(request, all);
     return written(table, request, write.query(), "", Collections.emptyList());
+  }
+
+  /** A condition of rows that are replaced; it holds for each of them, whenever it is asked. */
+  private static String text(Expression condition) {
+    if (!condition.deterministic() || condition.containsPattern(TreePattern.PYTHON_UDF())
+        || condition.containsPattern(TreePattern.SCALA_UDF())) {
+      throw new IllegalArgumentException("the condition of overwrite() must be SQL over the columns of"
+          + " the table, without random values and functions of your own, not " + condition.sql());
+    }
+    return condition.sql();
   }
 
   /** The names of columns to which Spark adds a value of the PARTITION clause, each before its text. */
