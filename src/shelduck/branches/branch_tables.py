@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -113,10 +113,14 @@ def flush_kept(state: LakeState, tables: Collection[TableVersion]) -> None:
                 FlushVerbs(state, TableName.of(each)).flush_inlined_data()
 
 
-def refresh_rollups(state: LakeState, tables: Iterable[TableVersion]) -> None:
-    """Update the rollups of tables after a commit; without Spark, their next writes do."""
-    for table in tables:
-        if rollup_names(table) and state.has_spark:
+def refresh_rollups(state: LakeState, tables: Iterable[Sequence[TableVersion | None]]) -> None:
+    """Update the rollups of tables after a commit; without Spark, their next writes do.
+
+    Each table comes with another state of it, from which it may have got its rollups.
+    """
+    for table, *others in tables:
+        states = (each for each in (table, *others) if each is not None)
+        if table is not None and state.has_spark and any(map(rollup_names, states)):
             refresh_by_id(state, table)
 
 

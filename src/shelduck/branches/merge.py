@@ -100,7 +100,7 @@ def merge_branch(
     message = f"merge branch {schema.text} since snapshot {branch.base}"
     lost = (_Rebased,)
     done = carry_out(state, None, lambda _unit: None, message=message, prepare=prepare, lost=lost)
-    refresh_rollups(state, (ours for ours, _ in pairs if ours is not None))
+    refresh_rollups(state, pairs)
     return done
 
 
@@ -236,14 +236,14 @@ class BranchMerge:
 
 def undo_merge(state: LakeState, name: str) -> Result:
     """Take back the last merge of a branch in one commit."""
-    found: list[TableVersion] = []
+    found: list[tuple[TableVersion, TableVersion | None]] = []
     done = carry_out_anew(state, lambda unit: found.extend(_undo(unit, name)))
     refresh_rollups(state, found)
     return done
 
 
-def _undo(unit: UnitOfWork, name: str) -> list[TableVersion]:
-    """Stage it, and return the tables that it changes."""
+def _undo(unit: UnitOfWork, name: str) -> list[tuple[TableVersion, TableVersion | None]]:
+    """Stage it, and return the tables that it changes, each with its state before the merge."""
     schema, branch = branch_called(unit, name)
     source = source_of_branch(unit, branch)
     undone = []
@@ -269,7 +269,7 @@ def _undo(unit: UnitOfWork, name: str) -> list[TableVersion]:
     views.stage()
     mark = MarkBranch(schema, source, branch.base, branch.tables, since=branch.since)
     unit.workspace.share(mark)
-    return [each.ours for each in undone]
+    return [(each.ours, each.before) for each in undone]
 
 
 def _is_merged(twin: Twin | None, at: int) -> bool:
@@ -297,16 +297,16 @@ class _UndoneTable:
             for n in (at, at - 1)
             for snapshot in [read.snapshot(history.connection, version=n)]
         ]
-        self._then, self._before = tables
+        self._then, self.before = tables
         self._converted = {c.shadow_id for c in history.conversions_of(theirs)}
         self._is_changed = is_changed(history, ours, at)
         self._now = Side(unit, ours, at, history.conversions(ours, at))
-        brought = history.changes(ours, at - 1) if self._before is not None else set()
+        brought = history.changes(ours, at - 1) if self.before is not None else set()
         self._has_rows = bool(brought & (INSERTS | DELETES))
 
     def look(self) -> list[MergeConflict]:
         """Return what the undo cannot take back, because somebody has changed it since."""
-        then, before, merging = self._then, self._before, self._merging
+        then, before, merging = self._then, self.before, self._merging
         assert then is not None
         if before is None:
             if self._is_changed:
@@ -331,7 +331,7 @@ class _UndoneTable:
 
     def stage(self) -> None:
         """Stage the table as it was, with what came since."""
-        if self._before is None:
+        if self.before is None:
             drop_with_rollups(self._unit, self.ours)
             return
         alter_to(self._unit, self.ours, self._made)

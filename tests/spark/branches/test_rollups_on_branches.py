@@ -211,3 +211,16 @@ def test_a_rollup_of_a_column_that_main_dropped_is_not_made(lake):
     lake.merge_branch("b")
     assert sorted(map(str, lake.tables("main"))) == ["main.`t$sums`", "main.t"]
     assert lake.check(rows=True).problems == ()
+
+
+def test_the_first_rollup_of_a_table_has_rows_after_a_merge_and_the_last_one_after_an_undo(lake):
+    lake.execute("ALTER TABLE t DROP ROLLUP sums")
+    lake.create_branch("b")
+    lake.sql("CREATE MATERIALIZED VIEW sums AS SELECT k, sum(n) FROM b.t GROUP BY k")
+    lake.merge_branch("b")
+    assert told(lake, "main.t") == ([("a", 1), ("b", 2)], True)
+    lake.execute("ALTER TABLE b.t DROP ROLLUP sums")
+    lake.merge_branch("b")
+    assert [str(name) for name in lake.tables("main")] == ["main.t"]
+    lake.undo_merge("b")
+    assert told(lake, "main.t") == ([("a", 1), ("b", 2)], True)
