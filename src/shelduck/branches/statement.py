@@ -184,7 +184,7 @@ def resolution_of(text: str) -> Resolution:
 
 def make_branch(runner: Runner, statement: CreateBranch) -> Result:
     """CREATE BRANCH, or CREATE TAG."""
-    # By now the name has no catalog.
+    # `read_create` saw the name with its catalog, which is gone now.
     wish = replace(statement.wish, name=statement.name.schema)
     source = statement.source.schema if statement.source else runner.state.current.schema
     return create_branch(runner.state, runner.unit, wish, source, statement.tables)

@@ -1,6 +1,6 @@
 """The merge of one table: its columns and files in three states, and what follows for its rows.
 
-Rows that a branch deleted in files that it shares with its source are told by positions alone.
+A branch shares files with its source. Positions alone say which rows of these it deleted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from shelduck.catalog.read.twins import TwinFile, files_by_path, keeps_rows
 from shelduck.catalog.running.job_rows import jobs
 from shelduck.engine.session import DataFrame
 from shelduck.errors import NotFound
-from shelduck.lake.lookup import rows_of, table_then
+from shelduck.lake.lookup import rows_of, table_of_id, table_then
 from shelduck.lake.results import TableName
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import (
@@ -357,9 +357,9 @@ class RollupsTaken:
     def stage(self, unit: UnitOfWork, table: TableVersion) -> None:
         """Stage them, new ones without rows; a refresh after the commit fills these."""
         for name in self.drops:
-            drop_rollup(unit, _staged(unit, table), name)
+            drop_rollup(unit, table_of_id(unit, table), name)
         if self.made:
-            base = _staged(unit, table)
+            base = table_of_id(unit, table)
             for spec in self.made:
                 create_rollup(unit, base, spec)
             list_rollups(unit, base, (*rollup_names(base), *(spec.name for spec in self.made)))
@@ -374,28 +374,21 @@ def merged_rollups(
     """Return what a merge of three states of a table does to the rollups of the second one."""
     if not any(map(rollup_names, states)):
         return RollupsTaken()
-    known = set(rollup_names(states[0]))
-    found: list[dict[str, RollupSpec | str]] = []
-    for table in states:
-        each = {definition_of(r).name: r for r in rollups_then(unit, table)}
-        specs = {n: n if n in known else spec_of(made, r) for n, r in each.items()}
-        found.append({n: spec for n, spec in specs.items() if spec is not None})
-    _, ours, _ = sides = found[0], found[1], found[2]
-    merged = merging.mapping("rollup", str, sides)
+    known = rollup_names(states[0])
+
+    def rollups(table: TableVersion) -> dict[str, RollupSpec | str]:
+        """Return them by name; one that was there before is the same in all states."""
+        tables = {definition_of(each).name: each for each in rollups_then(unit, table)}
+        found = {n: n if n in known else spec_of(made, each) for n, each in tables.items()}
+        return {name: spec for name, spec in found.items() if spec is not None}
+
+    base, ours, theirs = map(rollups, states)
+    merged = merging.mapping("rollup", str, (base, ours, theirs))
+    new = (spec for name, spec in merged.items() if ours.get(name) != spec)
     return RollupsTaken(
         tuple(name for name, spec in ours.items() if merged.get(name) != spec),
-        tuple(
-            spec
-            for name, spec in merged.items()
-            if isinstance(spec, RollupSpec) and ours.get(name) != spec
-        ),
+        tuple(spec for spec in new if isinstance(spec, RollupSpec)),
     )
-
-
-def _staged(unit: UnitOfWork, table: TableVersion) -> TableVersion:
-    found = unit.workspace.table_of(table.id)
-    assert found is not None
-    return found
 
 
 def _shape(table: TableVersion) -> dict[str, Any]:
