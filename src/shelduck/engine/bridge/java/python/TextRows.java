@@ -34,7 +34,9 @@ public final class TextRows {
   private static String[] fields(String row) {
     String[] fields = row.split("\t", -1);
     for (int i = 0; i < fields.length; i++) {
-      fields[i] = fields[i].equals("\\N") ? null : StringEscapeUtils.unescapeJava(fields[i]);
+      if (fields[i].indexOf('\\') >= 0) {
+        fields[i] = fields[i].equals("\\N") ? null : StringEscapeUtils.unescapeJava(fields[i]);
+      }
     }
     return fields;
   }

@@ -25,8 +25,9 @@ public final class ChosenRows implements InvocationHandler {
   /** Rows between two positions are decoded, too, if there are fewer: to skip them takes as long. */
   private static final int NEAR = 1000;
 
-  /** The first and the last row of each range, from the first row of a file or group. */
-  private final ArrayList<long[]> ranges = new ArrayList<long[]>();
+  private final Places all = new Places();
+  /** Those of each row group, from its first row. */
+  private final ArrayList<RowRanges> groups = new ArrayList<RowRanges>();
   private Object before;
   private ParquetFileReader file;
   private int next = 0;
@@ -35,19 +36,13 @@ public final class ChosenRows implements InvocationHandler {
   public ChosenRows(Roaring64NavigableMap positions) {
     LongIterator each = positions.getLongIterator();
     while (each.hasNext()) {
-      long at = each.next();
-      long[] last = ranges.isEmpty() ? null : (long[]) ranges.get(ranges.size() - 1);
-      if (last == null || at - last[1] > NEAR) {
-        ranges.add(new long[] {at, at});
-      } else {
-        last[1] = at;
-      }
+      all.add(each.next());
     }
   }
 
   /** Whether they are less than half of so many rows. */
   public boolean areFewOf(long rows) {
-    return within(0L, Long.MAX_VALUE).count() * 2 < rows;
+    return all.ranges().rowCount() * 2 < rows;
   }
 
   /**
@@ -56,16 +51,18 @@ public final class ChosenRows implements InvocationHandler {
   public boolean replace(Object rows) {
     try {
       Object reader = HiddenField.value(rows, "rowReader");
-      Field groups = HiddenField.of(reader.getClass(), "reader");
+      Field readers = HiddenField.of(reader.getClass(), "reader");
       Field total = HiddenField.of(reader.getClass(), "totalRowCount");
-      before = groups.get(reader);
+      before = readers.get(reader);
       file = (ParquetFileReader) HiddenField.value(before, "reader");
       long count = 0;
       for (BlockMetaData group : file.getRowGroups()) {
-        count += count(group);
+        RowRanges some = of(group);
+        groups.add(some);
+        count += some.rowCount();
       }
-      Class kind = groups.getType();
-      groups.set(reader, Proxy.newProxyInstance(kind.getClassLoader(), new Class[] {kind}, this));
+      Class kind = readers.getType();
+      readers.set(reader, Proxy.newProxyInstance(kind.getClassLoader(), new Class[] {kind}, this));
       total.setLong(reader, count);
       return true;
     } catch (Exception other) {
@@ -81,45 +78,25 @@ public final class ChosenRows implements InvocationHandler {
     return method.invoke(before, arguments);
   }
 
+  /** The next group with some of the rows; null at the end. */
   private PageReadStore group() throws IOException {
     if (current != null) {
       current.close();
     }
-    while (next < file.getRowGroups().size()) {
-      int number = next++;
-      BlockMetaData group = (BlockMetaData) file.getRowGroups().get(number);
-      long count = count(group);
-      if (count > 0) {
-        current = count == group.getRowCount() ? file.readRowGroup(number)
-            : file.readFilteredRowGroup(number, of(group).ranges(count));
-        return current;
-      }
+    current = null;
+    while (current == null && next < groups.size()) {
+      current = file.readFilteredRowGroup(next, (RowRanges) groups.get(next));
+      next++;
     }
-    return null;
+    return current;
   }
 
-  /** How many rows of a group come: all, if nothing says where its pages are. */
-  private long count(BlockMetaData group) {
-    long count = of(group).count();
+  /** The rows of a group that come: all, if some do and nothing says where its pages are. */
+  private RowRanges of(BlockMetaData group) {
+    RowRanges found = all.within(group.getRowIndexOffset(), group.getRowCount()).ranges();
     for (ColumnChunkMetaData chunk : group.getColumns()) {
-      if (count > 0 && chunk.getOffsetIndexReference() == null) {
-        return group.getRowCount();
-      }
-    }
-    return count;
-  }
-
-  private Places of(BlockMetaData group) {
-    return within(group.getRowIndexOffset(), group.getRowCount());
-  }
-
-  private Places within(long first, long rows) {
-    Places found = new Places();
-    for (long[] range : ranges) {
-      long begin = Math.max(range[0] - first, 0L);
-      long end = Math.min(range[1] - first, rows - 1);
-      if (begin <= end) {
-        found.ranges.add(new long[] {begin, end});
+      if (found.rowCount() > 0 && chunk.getOffsetIndexReference() == null) {
+        return RowRanges.createSingle(group.getRowCount());
       }
     }
     return found;
@@ -127,18 +104,32 @@ public final class ChosenRows implements InvocationHandler {
 
   /** Ranges of rows in the form in which Parquet takes them: each as if it were a page. */
   private static final class Places implements OffsetIndex {
+    /** The first and the last row of each. */
     private final ArrayList<long[]> ranges = new ArrayList<long[]>();
 
-    long count() {
-      long count = 0;
-      for (long[] range : ranges) {
-        count += range[1] - range[0] + 1;
+    void add(long row) {
+      long[] last = ranges.isEmpty() ? null : (long[]) ranges.get(ranges.size() - 1);
+      if (last == null || row - last[1] > NEAR) {
+        ranges.add(new long[] {row, row});
+      } else {
+        last[1] = row;
       }
-      return count;
     }
 
-    RowRanges ranges(long rows) {
-      return RowRanges.create(rows, IntStream.range(0, ranges.size()).iterator(), this);
+    Places within(long first, long rows) {
+      Places found = new Places();
+      for (long[] range : ranges) {
+        long begin = Math.max(range[0] - first, 0L);
+        long end = Math.min(range[1] - first, rows - 1);
+        if (begin <= end) {
+          found.ranges.add(new long[] {begin, end});
+        }
+      }
+      return found;
+    }
+
+    RowRanges ranges() {
+      return RowRanges.create(Long.MAX_VALUE, IntStream.range(0, ranges.size()).iterator(), this);
     }
 
     public int getPageCount() {

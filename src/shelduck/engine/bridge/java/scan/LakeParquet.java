@@ -113,7 +113,7 @@ public class LakeParquet extends ParquetFileFormat {
     StructType wanted = withRowIndex(required);
     ReadWhole withPosition = counts || isPositionAsked ? untouched
         : reader(session, data, partition, wanted, -1, filters, options, conf);
-    ReadWhole some = !options.contains(WANTS_DELETED) ? null
+    ReadWhole some = !options.contains(WANTS_DELETED) ? null : !counts ? withPosition
         : reader(session, data, partition, wanted, -1, filters, options, conf);
     return new ReadKept(untouched, withPosition, counts, !isPositionAsked,
         types(wanted, partition), wanted.fieldIndex(ROW_INDEX), partition.fieldIndex(DELETES),
