@@ -42,7 +42,7 @@ class Program:
         self.lake, self.duck, self.draw = lake, duck, random.Random(seed)
         self.next, self.ways = 1, set()
         lake.set_option("data_inlining_row_limit", seed % 3 * 5)
-        # Names of columns change: each is told by the place where it was first.
+        # Columns get other names, so a column is known by the place that it had first.
         self.names = {"o": ["id", "k", "v", "s"], "c": ["k", "name", "z"]}
         lake.execute("CREATE TABLE o (id BIGINT NOT NULL, k INT, v INT, s VARCHAR)")
         lake.execute("CREATE TABLE c (k INT, name VARCHAR, z INT)")

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from operator import and_
 from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame, Window
@@ -43,6 +42,7 @@ from shelduck.write.edit_verbs import (
     when_not_matched_insert,
 )
 from shelduck.write.hooks import stage_rows
+from shelduck.write.merge.load_rows import same_keys
 from shelduck.write.merge.merge_clauses import Merge, MergeClause
 from shelduck.write.parquet.kept import Kept, keep, shared
 
@@ -266,5 +266,4 @@ def _having(
 
 
 def _same(columns: Sequence[str]) -> Column:
-    names = map(backticked, columns)
-    return reduce(and_, (F.col(f"l.{n}").eqNullSafe(F.col(f"r.{n}")) for n in names))
+    return same_keys((f"l.{n}", f"r.{n}") for n in map(backticked, columns))

@@ -73,8 +73,8 @@ class QueryShape:
     ``keys`` are the places of the columns that identify its groups, None if its rows are those of
     the tables; ``sources`` has the table and the column which such a column is. ``folds`` has a
     `Fold` for each column that has one, by place. The column at ``counted`` counts the rows of a
-    group, and if it ``subtracts``, rows can leave a group without a look at the others: ``told``
-    has the place of the count of what is summed, for sums of what may be NULL. ``named`` are all
+    group. If it ``subtracts``, rows can leave a group without a look at the others. A sum over what
+    may be NULL needs the count of its values: ``told`` has the place of that. ``named`` are all
     names in the query, in lower case; none if it has a star, which means more.
     """
 
