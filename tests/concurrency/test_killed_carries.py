@@ -19,7 +19,7 @@ import pytest
 import shelduck
 from shelduck import change_type
 from tests.support.carry_program import Program
-from tests.support.lengths import turns
+from tests.support.lengths import one_by_one
 from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.slow
@@ -143,7 +143,7 @@ def carriers(hops, *arguments):
         yield made
 
 
-@pytest.mark.parametrize("seed", [seed for some in turns(SEEDS, 2) for seed in some])
+@pytest.mark.parametrize("seed", one_by_one(SEEDS, 2))
 def test_tables_are_as_their_source_after_kills(spark, sqlite_url, data_path, tmp_path, seed):
     with (
         shelduck.connect(sqlite_url, data_path, spark, progress=False) as lake,

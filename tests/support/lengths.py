@@ -13,8 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import pytest
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 SHARES = 12
 """How many shares the slow tests have."""
@@ -34,9 +36,15 @@ def turns(seeds: Sequence[T], size: int) -> list[Sequence[T]]:
     return stretches if SOAKS else [stretches[commits() // SHARES % len(stretches)]]
 
 
-def one_by_one(values: Sequence[T]) -> list[T]:
-    """Cases of a test: all of them in `make soak`, or the one of this turn."""
-    return [value for (value,) in turns(values, 1)]
+def one_by_one(values: Sequence[T], size: int = 1) -> list[T]:
+    """Cases of a test: all of them in `make soak`, or so many of this turn."""
+    return [value for stretch in turns(values, size) for value in stretch]
+
+
+def with_slow(fast: Iterable[object], slow: Iterable[object]) -> list[object]:
+    """Cases of a test, the fast ones first; a tuple has several arguments."""
+    every = (each if isinstance(each, tuple) else (each,) for each in slow)
+    return [*fast, *(pytest.param(*each, marks=pytest.mark.slow) for each in every)]
 
 
 def shown(seeds: Sequence[object]) -> str:

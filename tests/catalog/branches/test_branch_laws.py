@@ -15,7 +15,7 @@ import pytest
 import shelduck
 from tests.support.branch_program import COLUMNS, FILES, NAMES, ROWS, TABLES, VIEWS, tell
 from tests.support.copies import SQLiteCopies, postgres_copies
-from tests.support.lengths import turns
+from tests.support.lengths import one_by_one, with_slow
 from tests.support.oracle import DuckDBOracle
 
 pytestmark = pytest.mark.databases("sqlite", "postgres")
@@ -39,11 +39,6 @@ def lake(without_rows, lake):
     return lake
 
 
-def seeds(known, size):
-    """Seeds of the turn, one by one."""
-    return [seed for some in turns(known, size) for seed in some]
-
-
 @pytest.mark.guard
 @pytest.mark.parametrize("seed", FAST)
 def test_a_program_of_branches_is_as_its_model(lake, duck, seed):
@@ -51,7 +46,7 @@ def test_a_program_of_branches_is_as_its_model(lake, duck, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(PROGRAMS, 30))
+@pytest.mark.parametrize("seed", one_by_one(PROGRAMS, 30))
 def test_many_programs_of_branches_are_as_their_models(lake, duck, seed):
     tell(lake, duck, seed)
 
@@ -63,21 +58,18 @@ def test_no_file_goes_that_a_side_can_read_while_tables_come_and_go(lake, duck, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(OF_TABLES, 15))
+@pytest.mark.parametrize("seed", one_by_one(OF_TABLES, 15))
 def test_no_file_goes_in_many_programs_of_tables(lake, duck, seed):
     tell(lake, duck, seed, acts=WITH_TABLES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(OF_NAMES, 15))
+@pytest.mark.parametrize("seed", one_by_one(OF_NAMES, 15))
 def test_tables_that_go_and_come_back_stay_those_of_their_branches(lake, duck, seed):
     tell(lake, duck, seed, acts=NAMES, steps=18)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [*FAST_OF_VIEWS, *(pytest.param(n, marks=pytest.mark.slow) for n in seeds(OF_VIEWS, 10))],
-)
+@pytest.mark.parametrize("seed", with_slow(FAST_OF_VIEWS, one_by_one(OF_VIEWS, 10)))
 def test_views_of_branches_show_the_rows_of_their_side(lake, duck, seed):
     tell(lake, duck, seed, acts=ROWS + COLUMNS + VIEWS)
 
@@ -112,9 +104,7 @@ def rows_by_name(duck):
     return names, sorted(duck.sql(f"SELECT rowid, {', '.join(names)} FROM t"), key=str)
 
 
-@pytest.mark.parametrize(
-    "seed", [*FAST_ORDERS, *(pytest.param(n, marks=pytest.mark.slow) for n in seeds(ORDERS, 20))]
-)
+@pytest.mark.parametrize("seed", with_slow(FAST_ORDERS, one_by_one(ORDERS, 20)))
 def test_branches_that_touch_other_rows_and_columns_merge_in_any_order(
     copies, data_path, seed, without_rows
 ):

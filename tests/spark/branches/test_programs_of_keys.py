@@ -8,7 +8,7 @@ import pytest
 
 import shelduck
 from shelduck import Conflict
-from tests.support.lengths import turns
+from tests.support.lengths import one_by_one, with_slow
 from tests.support.oracle import DuckDBOracle
 
 MODELS = {
@@ -96,17 +96,7 @@ class Program:
             assert sorted(duck.sql(f"FROM {name}")) == sorted(side.rows.items()), name
 
 
-@pytest.mark.parametrize(
-    ("model", "seed"),
-    [
-        *PROGRAMS[:3],
-        *(
-            pytest.param(*each, marks=pytest.mark.slow)
-            for some in turns(PROGRAMS[3:], 30)
-            for each in some
-        ),
-    ],
-)
+@pytest.mark.parametrize(("model", "seed"), with_slow(PROGRAMS[:3], one_by_one(PROGRAMS[3:], 30)))
 def test_a_program_of_keys_is_as_its_model(spark, tmp_path, model, seed):
     where = f"sqlite:///{tmp_path}/lake.db"
     with shelduck.connect(where, f"{tmp_path}/data", spark) as lake, DuckDBOracle(where) as duck:

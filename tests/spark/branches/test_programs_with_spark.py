@@ -6,7 +6,7 @@ import pytest
 
 import shelduck
 from tests.support.branch_program import COLUMNS, FILES, ROWS, TABLES, Program, tell
-from tests.support.lengths import turns
+from tests.support.lengths import one_by_one, with_slow
 from tests.support.oracle import DuckDBOracle
 
 PROGRAMS, FAST = range(4, 400), range(4)
@@ -53,13 +53,7 @@ class InliningProgram(SparkProgram):
         self.duck.execute("CALL ducklake_flush_inlined_data('lake')")
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        *FAST,
-        *(pytest.param(n, marks=pytest.mark.slow) for some in turns(PROGRAMS, 20) for n in some),
-    ],
-)
+@pytest.mark.parametrize("seed", with_slow(FAST, one_by_one(PROGRAMS, 20)))
 def test_a_program_with_spark_is_as_its_model(spark, sqlite_url, data_path, seed):
     acts = ROWS + COLUMNS + FILES if seed % 3 else ROWS + FILES + TABLES
     inlines = seed % 2 == 1
