@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
+from shelduck.errors import CorruptLake
 from shelduck.model.changes.change import AppendFiles
 from shelduck.model.changes.schema_change import AddColumn, SetComment
 from shelduck.model.files.data_file import Layout, PhysicalField
@@ -49,6 +51,14 @@ def test_table_statistics_are_written_at_the_first_insert_and_widened_later(lake
     assert (totals["record_count"], totals["next_row_id"]) == (5, 5)
     assert totals["file_size_bytes"] == sum(sizes)
     assert lake.ask("SELECT min(a), max(a), count(*) FROM t") == [(1, 10, 5)]
+
+
+def test_an_encrypted_lake_takes_no_file_without_a_key(sqlite_lake):
+    sqlite_lake.create("t", a="int")
+    sqlite_lake.info = replace(sqlite_lake.info, encrypted=True)
+    with pytest.raises(CorruptLake, match="has no key; nothing is committed"):
+        sqlite_lake.append("t", [{"a": 5}])
+    assert not sqlite_lake.files("t")
 
 
 UNKNOWN = {1: (None, None, 0)}

@@ -104,6 +104,17 @@ def test_all_verbs_leave_the_rows_of_a_plain_lake(lakes, tmp_path, monkeypatch, 
     assert last == [(plain.read().where("label = 'text 7' AND id % 4 = 1").count(),)]
 
 
+def test_delete_files_that_tasks_write_have_keys(lakes, tmp_path, monkeypatch):
+    sealed = lakes[1]
+    sealed.execute("CREATE TABLE t (id BIGINT, part INT, s STRING, d DOUBLE)")
+    sealed.execute(f"INSERT INTO t {ROWS.format(0, 3000)}")
+    monkeypatch.setattr(delete_files, "_MOST_COLLECTED", 0)
+    sealed.execute("DELETE FROM t WHERE id % 3 = 1")
+    assert sealed.table("t").read().count() == 2000
+    keys = set(every_key(tmp_path / "sealed.db"))
+    assert len(keys) == len(require_encrypted(tmp_path / "sealed"))
+
+
 @pytest.mark.every_spark
 def test_duckdb_and_we_write_in_turns(tmp_path, spark):
     url, data = f"sqlite:///{tmp_path}/lake.db", f"{tmp_path}/data"

@@ -263,7 +263,7 @@ class _Work:
         paths = [(f.id, str(f.path)) for f in self.files.values()]
         how = {"encrypted": self.table.options.encrypted}
         written = write_position_files(self.spark, positions, paths, place, _IDS, **how)
-        return {n: replace(f, path=f"{directory}/{f.path}") for n, f in written.items()}
+        return {n: replace(f, path=f"{directory}/" + f.path) for n, f in written.items()}
 
 
 def _here(positions: DataFrame) -> pa.Table:

@@ -170,13 +170,16 @@ def file_row(
 
 def written_row(draft: Draft, table: TableId, file: NewDataFile | NewDeleteFile) -> dict[str, Any]:
     """Return what the rows of new data files and of new delete files have in common."""
+    key = key_of(file.path) if draft.lake.encrypted else None
+    if draft.lake.encrypted and key is None:
+        raise CorruptLake(f"file {file.path} of an encrypted lake has no key; nothing is committed")
     return {
         "table_id": table,
         "begin_snapshot": draft.id if file.begin_snapshot is None else file.begin_snapshot,
         "path": str(file.path),
         "file_size_bytes": file.file_size_bytes,
         "footer_size": file.footer_size,
-        "encryption_key": key_of(file.path) if draft.lake.encrypted else None,
+        "encryption_key": key,
         "partial_max": file.partial_max,
         "row_group_count": file.row_group_count,
     }
