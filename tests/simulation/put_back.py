@@ -196,7 +196,7 @@ BROKEN = {
         "compacted rows lose their snapshots",
         lambda: [(compact, "_keeps_snapshots", lambda _: False)],
         "shows other rows",
-        within=7,
+        within=28,
     ),
     "values forgotten": Fault(
         "an undo does not look for the values that its job lost",
