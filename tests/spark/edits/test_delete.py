@@ -273,7 +273,6 @@ def test_without_a_way_into_the_jvm_deletes_are_the_same(copied, monkeypatch):
         assert (live["data_file_id"], live["delete_count"]) == (0, 20)
 
 
-@pytest.mark.usefixtures("written")
 def test_a_few_deletes_go_to_the_catalog_and_no_file_is_left(copied, base):
     catalog, lake = copied
     place = base.folder / "data/main/t"
