@@ -17,7 +17,6 @@ from typing import TypeVar
 
 from rich.console import Console
 from rich.filesize import decimal
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
@@ -75,7 +74,6 @@ class Client(threading.Thread, ABC):
         self.done = 0
         self.longest = 0.0
         self.failed: BaseException | None = None
-        self.began = time.monotonic()
         self._ended = threading.Event()
 
     def run(self) -> None:
@@ -115,11 +113,6 @@ class DemoWriter(Client):
     def rows(self) -> int:
         """The committed rows."""
         return self.done * BATCH
-
-    @property
-    def rate(self) -> float:
-        """Rows per second since the start."""
-        return self.rows / max(1e-9, time.monotonic() - self.began)
 
     def step(self, table: Table) -> None:
         """Append the next rows, again if the columns changed meanwhile."""
@@ -215,9 +208,7 @@ class _Story:
         spent, done = _timed(lambda: self.table.append(data))
         size = sum(p.stat().st_size for p in Path(self.lake.data_path).rglob("*.parquet"))
         assert isinstance(done, Committed)
-        self.console.print(
-            f"{self.rows:,} rows in {done.files} files ({decimal(size)}) in {spent:.1f} s"
-        )
+        self._say(f"{self.rows:,} rows in {done.files} files ({decimal(size)}) in {spent:.1f} s")
         return done.snapshot
 
     @contextmanager
@@ -228,7 +219,7 @@ class _Story:
             client.start()
         while writer.done < 2 and writer.failed is None:
             time.sleep(0.05)
-        self.console.print(f"The writer commits {BATCH} rows at a time, the reader reads all rows.")
+        self._say(f"The writer commits {BATCH} rows at a time, the reader reads all rows.")
         try:
             yield writer, reader
         finally:
@@ -246,8 +237,8 @@ class _Story:
         spent, _ = _timed(lambda: self.table.alter(*changes))
         kept = before <= _files(self.table)
         for change in changes:
-            self.console.print(f"  ALTER TABLE events {change}", highlight=False)
-        self.console.print(
+            self._say(f"  ALTER TABLE events {change}")
+        self._say(
             f"All in one snapshot, in {1000 * spent:.0f} ms."
             f" Files changed: {'none' if kept else 'some'}."
         )
@@ -256,7 +247,7 @@ class _Story:
         self._title("4. A narrower type: proven, or refused at once")
         for wanted in ("int", "tinyint"):
             change = change_type("visitor", wanted)
-            self.console.print(f"  ALTER TABLE events {change}", highlight=False)
+            self._say(f"  ALTER TABLE events {change}")
             begun = time.perf_counter()
             try:
                 assert isinstance(self.table.alter(change), Committed)
@@ -264,19 +255,17 @@ class _Story:
             except InvalidRequest as error:
                 told = f"Refused: {error}"
             spent = 1000 * (time.perf_counter() - begun)
-            self.console.print(f"{escape(told)} ({spent:.0f} ms)", highlight=False, soft_wrap=True)
+            self._say(f"{told} ({spent:.0f} ms)")
 
     def _change_heavy(self, writer: DemoWriter, reader: Reader) -> SchemaChangeJob:
         change = change_type("amount", "decimal(10,2)")
         self._title("5. The plan of a heavy change")
-        self.console.print(
-            escape(str(self.table.plan_alter(change))), highlight=False, soft_wrap=True
-        )
+        self._say(str(self.table.plan_alter(change)))
         self._title("6. The heavy change, while everybody goes on")
         # The others need cores, too: all of them work in this one Spark session.
         tasks = max(1, (os.cpu_count() or 1) // 2)
         self.lake.set_option("alter_tablet_worker_count", tasks, table="events")
-        self.console.print(f"The job runs at most {tasks} task(s) at a time.")
+        self._say(f"The job runs at most {tasks} task(s) at a time.")
         job = self.table.alter(change)
         assert isinstance(job, SchemaChangeJob)
         with _shown(self.console, job, writer, reader):
@@ -284,14 +273,12 @@ class _Story:
             looked.start()
             spent, done = _timed(lambda: job.wait(progress=False))
             looked.join()
-        self.console.print(
+        self._say(
             f"Job {job.id} is {job.state.value} after {spent:.1f} s: snapshot {done.snapshot} has"
             " the new type."
         )
-        self.console.print(f"  DuckDB during the job: {self.seen}", highlight=False)
-        self.console.print(
-            f"  DuckDB now:            {ask_duckdb(self.url, _LOOK)}", highlight=False
-        )
+        self._say(f"  DuckDB during the job: {self.seen}")
+        self._say(f"  DuckDB now:            {ask_duckdb(self.url, _LOOK)}")
         return job
 
     def _look(self, job: SchemaChangeJob) -> None:
@@ -304,32 +291,30 @@ class _Story:
         self._title("7. Time travel")
         for name, version in (("after the load", loaded), ("now", None)):
             frame = self.table.read(version=version)
-            self.console.print(f"The table {name}: {frame.count():,} rows")
+            self._say(f"The table {name}: {frame.count():,} rows")
             frame.orderBy("id").show(2, truncate=False)
 
     def _take_back(self, job: SchemaChangeJob) -> None:
         self._title("8. Taken back, while everybody goes on")
         undo = job.undo()
         spent, _ = _timed(lambda: undo.wait(progress=False))
-        self.console.print(
-            f"ALTER TABLE events UNDO JOB {job.id}: {undo.look().message}. It took {spent:.1f} s.",
-            highlight=False,
+        self._say(
+            f"ALTER TABLE events UNDO JOB {job.id}: {undo.look().message}. It took {spent:.1f} s."
         )
-        self.console.print(f"  DuckDB again: {ask_duckdb(self.url, _LOOK)}", highlight=False)
+        self._say(f"  DuckDB again: {ask_duckdb(self.url, _LOOK)}")
 
     def _branch(self) -> None:
         self._title("9. A night load into a branch, checked, and merged while everybody goes on")
         spent, _ = _timed(lambda: self.lake.create_branch("night"))
-        self.console.print(f"  CREATE BRANCH night: {1000 * spent:.0f} ms, no file copied.")
+        self._say(f"  CREATE BRANCH night: {1000 * spent:.0f} ms, no file copied.")
         night = self.lake.branch("night").table("events")
         night.alter(change_type("visitor", "bigint"))
         columns = ("-id AS visitor", f"'{AMOUNT}' AS amount", "now() AS at", "'NZ' AS country")
         night.append(self.lake.spark.range(-NIGHT, 0).selectExpr("id", *columns))
-        told = str(self.lake.branch_diff("night"))
-        self.console.print(told, markup=False, highlight=False, soft_wrap=True)
+        self._say(str(self.lake.branch_diff("night")))
         spent, _ = _timed(lambda: self.lake.merge_branch("night"))
-        self.console.print(f"  MERGE BRANCH night: {1000 * spent:.0f} ms.", highlight=False)
-        self.console.print(f"  DuckDB now: {ask_duckdb(self.url, _NIGHTS)}", highlight=False)
+        self._say(f"  MERGE BRANCH night: {1000 * spent:.0f} ms.")
+        self._say(f"  DuckDB now: {ask_duckdb(self.url, _NIGHTS)}")
 
     def _sum_up(self, writer: DemoWriter, reader: Reader) -> None:
         self._title("What happened")
@@ -357,6 +342,9 @@ class _Story:
 
     def _title(self, text: str) -> None:
         self.console.print(f"\n[bold]{text}[/]")
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
