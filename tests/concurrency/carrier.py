@@ -1,7 +1,7 @@
 """A process that carries one table into another one, and dies: run by test_killed_carries.py.
 
-`python -m tests.concurrency.carrier url data source sink condition point ready`: the point is one
-of spark_victim.py, or "moment" if somebody else kills it; then it only says that it is ready.
+`python -m tests.concurrency.carrier url data source sink condition key point ready`: the point is
+one of spark_victim.py, or "moment" if somebody else kills it; then it only says that it is ready.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support.spark import local_session
 
 
 def main() -> None:
-    url, data, source, sink, condition, point, ready = sys.argv[1:]
+    url, data, source, sink, condition, key, point, ready = sys.argv[1:]
     more = {"spark.driver.memory": "1g"}
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -29,7 +29,7 @@ def main() -> None:
         if point != "moment":
             arm(point, Path(data) / "main" / sink)
         Path(ready).touch()
-        stream = lake.stream(source)
+        stream = lake.stream(source, key=key.split())
         (stream.where(condition) if condition else stream).to(sink, interval=0.1)
 
 

@@ -150,7 +150,8 @@ def test_tables_are_as_their_source_after_kills(spark, sqlite_url, data_path, tm
         DuckDBOracle(sqlite_url) as duck,
     ):
         story = Story(lake, Patient(duck), seed)
-        hops = (("a", "b", ""), ("b", "c", story.condition))
+        key = " ".join(story.key)
+        hops = (("a", "b", "", key), ("b", "c", story.condition, key))
         with carriers(hops, sqlite_url, data_path, tmp_path, story.draw) as both:
             while not all(one.is_done for one in both):
                 story.act()

@@ -108,6 +108,11 @@ def test_a_table_follows_another_one(sqlite_url, data_path, tmp_path):
         assert sorted(duck.sql("FROM b")) == sorted(duck.sql("FROM a"))
         assert sorted(duck.sql("FROM c")) == sorted(duck.sql("SELECT id, t, s FROM a WHERE w > 0"))
         assert {line.source_column for line in lake.lineage("c")} == {"id", "t", "s", "s.f", "s.h"}
+        keyed = lake.stream("a", key="id").where("w % 2 = 0")
+        keyed.to("d")
+        lake.sql("UPDATE a SET w = w + 1 WHERE id % 3 = 0; DELETE FROM a WHERE id % 5 = 0")
+        keyed.to("d")
+        assert sorted(duck.sql("FROM d")) == sorted(duck.sql("FROM a WHERE w % 2 = 0"))
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
 """Drawn changes of a table that others follow, in a chain, as `Stream.to` carries them.
 
 Shelduck and DuckDB change and fill the source in turns. In the end DuckDB reads all tables: those
-that follow have the columns, comments and rows of the source.
+that follow have the columns, comments and rows of the source. In every other story the streams have
+a key, and rows of the source are changed and deleted, too.
 """
 
 from __future__ import annotations
@@ -26,12 +27,16 @@ class Program:
         self.condition = self.draw.choice(("", "id % 3 > 0"))
         self.kinds = {"v": "INT", "s": "STRUCT<f: INT, g: STRING>"}
         self.inside, self.keys = {"s": ["f", "g"]}, []
+        self.key = ("id",) if seed % 2 else ()
         lake.set_option("data_inlining_row_limit", seed % 2 * 10)
         lake.execute("CREATE TABLE a (id BIGINT, v INT, s STRUCT<f: INT, g: STRING>)")
         self.insert()
 
     def run(self, steps):
         for _ in range(steps):
+            if self.key:
+                # So that rows change which are there already.
+                self.carry(0)
             self.act(self.insert, self.carry)
         for hop in range(len(self.hops)):
             self.carry(hop)
@@ -43,6 +48,8 @@ class Program:
             *(self.default, self.not_null, self.add_inside, self.rename_inside, self.drop_inside),
             *(self.convert, self.several, self.compact),
         )
+        if self.key:
+            more = (*more, *(self.update, self.delete, self.change_keys, self.undo) * 2)
         self.draw.choice((*more, *changes))()
         if self.draw.random() < 0.5:
             self.insert()
@@ -75,6 +82,33 @@ class Program:
         rows = ", ".join(f"({key}, {', '.join(self.values(key))})" for key in keys)
         names = ", ".join(["id", *self.kinds])
         self.duck.execute(f"INSERT INTO a ({names}) VALUES {rows}")
+
+    def update(self):
+        name = self.some("INT", "BIGINT", "DOUBLE", "STRING")
+        if name is not None:
+            value = "'u'" if self.kinds[name] == "STRING" else str(self.number % 100)
+            self.both(f"UPDATE a SET {name} = {value} WHERE id % 3 = {self.draw.randrange(3)}")
+
+    def delete(self):
+        gone = self.draw.randrange(5)
+        self.both(f"DELETE FROM a WHERE id % 5 = {gone}")
+        self.keys = [key for key in self.keys if key % 5 != gone]
+
+    def change_keys(self):
+        """Keys move up by one, so that most are keys of other rows then."""
+        self.both("UPDATE a SET id = id + 1")
+        self.keys = [key + 1 for key in self.keys]
+        self.number += 1
+
+    def undo(self):
+        """The rows are again what they were a snapshot before, if only rows changed since."""
+        last = self.lake.snapshots()[-1]
+        if "insert" in last.changes_made and "altered" not in last.changes_made:
+            ids = [
+                key for (key,) in self.duck.sql(f"SELECT id FROM a AT (VERSION => {last.id - 1})")
+            ]
+            self.lake.table("a").restore(version=last.id - 1)
+            self.keys = ids
 
     def values(self, key):
         for name, kind in self.kinds.items():
@@ -186,7 +220,7 @@ class Program:
         tables = ("a", *self.hops)
         if hop and not any(t.name == tables[hop] for t in self.lake.tables()):
             return
-        stream = self.lake.stream(tables[hop])
+        stream = self.lake.stream(tables[hop], key=self.key)
         if self.condition and hop + 1 == len(self.hops):
             stream = stream.where(self.condition)
         stream.to(tables[hop + 1])
@@ -202,14 +236,17 @@ class Program:
     def seen(self, name, condition=""):
         """Columns with their types, defaults and comments, and the rows, as DuckDB reads them.
 
-        The last table has only the rows that fulfil a condition.
+        The last table has only the rows that fulfil a condition. A key stands in front.
         """
         columns = self.duck.sql(
             "SELECT column_name, data_type, column_default, is_nullable, comment"
             f" FROM duckdb_columns() WHERE database_name = 'lake' AND table_name = '{name}'"
             " ORDER BY column_index"
         )
-        return columns, sorted(self.duck.sql(f"FROM {name} WHERE {condition or True}"), key=str)
+        columns = sorted(columns, key=lambda column: column[0] not in self.key)
+        names = ", ".join(column for column, *_ in columns)
+        found = self.duck.sql(f"SELECT {names} FROM {name} WHERE {condition or True}")
+        return columns, sorted(found, key=str)
 
 
 def tell(lake, url, seed, steps=14):

@@ -15,7 +15,7 @@ from shelduck.carry.flow import FlowText, Names, Output, filling, key_after, pat
 from shelduck.carry.sink_changes import SinkChanges, StreamColumns, sink_changes
 from shelduck.catalog.commit.own_rows import newest_landed
 from shelduck.catalog.running.job_rows import jobs, published_conversions
-from shelduck.engine.session import DataFrame
+from shelduck.engine.session import DataFrame, with_values
 from shelduck.engine.types import struct_type
 from shelduck.errors import AlreadyExists, InvalidRequest, ShelduckError
 from shelduck.jobs.jobs import SchemaChangeJob
@@ -31,9 +31,12 @@ from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.records import BEFORE_FIRST, Batch
 from shelduck.model.changes.schema_change import ChangeType, SetNullable
 from shelduck.model.changes.stream import Following, StreamPosition, followings, with_following
+from shelduck.model.tables.keys import DELETE_SIGN, KeyModel, KeySpec, table_keys
 from shelduck.model.tables.schema import Field, FieldId, Path, path_text
 from shelduck.model.tables.table_version import Conversion, TableVersion
 from shelduck.objects.catalog_verbs import CatalogVerbs
+from shelduck.read.scan.images import CAME, WENT
+from shelduck.read.scan.images import rows_of as rows_of_feed
 from shelduck.streams.streamed import TableStream, version_then
 from shelduck.write.appending import Manner, append
 
@@ -42,7 +45,8 @@ from shelduck.write.appending import Manner, append
 class Flow:
     """What a stream takes: the rows of a source, by its options and its text.
 
-    ``is_whole``: all rows are wanted, even if the table that gets them has some already.
+    ``is_whole``: all rows are wanted, even if the table that gets them has some already. With a
+    ``key``, the stream has all changes of the rows, and they reach those of the same key.
     """
 
     state: LakeState
@@ -50,6 +54,7 @@ class Flow:
     options: StreamOptions
     text: FlowText
     is_whole: bool
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +83,12 @@ class Carrying:
         plain = [replace(one, field=_bare(one.field)) for one in outputs]
 
         def stage(unit: UnitOfWork) -> None:
-            columns = struct_type(one.field for one in outputs)
-            CatalogVerbs(self.state, unit).create_table(str(self.sink), columns)
+            # Keys stand in front of other columns.
+            fronts = {name.lower() for name in flow.key}
+            fields = sorted((o.field for o in outputs), key=lambda f: f.name.lower() not in fronts)
+            columns = struct_type(fields)
+            keys = KeySpec(KeyModel.UNIQUE, flow.key) if flow.key else None
+            CatalogVerbs(self.state, unit).create_table(str(self.sink), columns, keys=keys)
             sink = unit.workspace.table(self.sink)
             found = sink_changes(
                 sink, StreamColumns(plain, {}), StreamColumns(outputs, source.comments), {}
@@ -195,7 +204,7 @@ class NeedsJob(ShelduckError):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One batch: ``rows`` of the source up to a snapshot, and how its columns changed before them.
+    """One batch: what came to the source up to a snapshot, and how its columns changed before.
 
     ``known`` is what the sink says of the stream, and ``before`` the source as it was when the
     batch ``last`` ended; None for the first batch.
@@ -206,9 +215,14 @@ class Step:
     known: Following | None
     before: TableVersion | None
     now: TableVersion
-    rows: DataFrame
+    news: DataFrame
     last: int
     passed: int
+
+    @property
+    def rows(self) -> DataFrame:
+        """The rows that came."""
+        return rows_of_feed(self.news, CAME) if self.carrying.flow.key else self.news
 
     def carry(self) -> None:
         """Commit the batch; a change that converts values is a job, which runs before it."""
@@ -231,11 +245,22 @@ class Step:
         if unit.has_landed():
             return
         found, outputs, seen, names = self._changes(unit)
-        if found.changes:
-            self._alter(unit, sink, found)
+        is_whole = not found.changes or self._alter(unit, sink, found)
         known = carrying.following(unit.workspace.table(carrying.sink), found, self.now, names)
         filled = [one for one in outputs if one.key in found.paths]
-        append(carrying.state, unit, carrying.sink, filling(seen, filled, found.paths), Manner())
+        rows = filling(seen, filled, found.paths)
+        if carrying.flow.key:
+            # Of two rows of a key, the later one stays: one that came behind one that went.
+            self._require_keys(unit.workspace.table(carrying.sink), rows)
+            went, _ = carrying.flow.text.read(rows_of_feed(self.news, WENT), self.now, names)
+            gone = filling(went, filled, found.paths)
+            rows = with_values(gone, {DELETE_SIGN: "true"}).unionAll(
+                with_values(rows, {DELETE_SIGN: "false"})
+            )
+        append(carrying.state, unit, carrying.sink, rows, Manner())
+        if not is_whole:
+            left = self._changes(unit)[0].changes
+            ShapeVerbs(carrying.state, carrying.sink, unit).alter(*left)
         passed = self.passed
         # A commit without changes records no batch.
         if self.known and self.last >= 0 and not all(map(is_look, unit.workspace.changes())):
@@ -244,18 +269,39 @@ class Step:
         if known != self.known:
             carrying.record(unit, known)
 
-    def _alter(self, unit: UnitOfWork, sink: TableVersion, found: SinkChanges) -> None:
+    def _require_keys(self, sink: TableVersion, rows: DataFrame) -> None:
+        """Refuse a sink that does not keep one row of each key, or a key without values.
+
+        After the first batch, columns of the key may have got other names.
+        """
+        keys, wanted = table_keys(sink), self.carrying.flow.key
+        fields = keys.key_fields(sink.columns) if keys and keys.model is KeyModel.UNIQUE else []
+        names = {field.name for field in fields}
+        is_other = {n.lower() for n in names} != {n.lower() for n in wanted} and self.last < 0
+        if not fields or is_other or not names.issubset(rows.columns):
+            raise InvalidRequest(
+                f"{sink.full_name} is no table with UNIQUE KEY ({', '.join(wanted)}) whose columns"
+                " the stream fills: it changes and deletes rows by them. Name another key, or"
+                " another sink; one that is not there is made"
+            )
+
+    def _alter(self, unit: UnitOfWork, sink: TableVersion, found: SinkChanges) -> bool:
+        """Change the columns of the sink; return whether that is all.
+
+        What checks rows is left until those of the batch are there.
+        """
         if not self.carrying.follows:
             told = "; ".join(map(str, found.changes))
             raise InvalidRequest(
                 f"the columns of {self.now.full_name} changed, which {sink.full_name} follows; say"
                 f" on_schema_change='carry', or run ALTER TABLE {sink.full_name} {told}"
             )
-        # What checks rows cannot be in the statement that rewrites them: it is left for later.
-        rewriting = tuple(c for c in found.changes if not isinstance(c, SetNullable) or c.nullable)
-        if rewriting and plan_alter(sink, rewriting).is_heavy:
-            raise NeedsJob(rewriting)
-        ShapeVerbs(self.carrying.state, self.carrying.sink, unit).alter(*found.changes)
+        changes = tuple(c for c in found.changes if not isinstance(c, SetNullable) or c.nullable)
+        if changes and plan_alter(sink, changes).is_heavy:
+            raise NeedsJob(changes)
+        if changes:
+            ShapeVerbs(self.carrying.state, self.carrying.sink, unit).alter(*changes)
+        return changes == found.changes
 
     def _convert(self, changes: tuple[TableChange, ...]) -> None:
         """Run the job that converts columns of the sink, or wait for the one that does so."""

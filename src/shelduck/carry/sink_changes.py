@@ -16,6 +16,7 @@ from shelduck.carry.flow import Output
 from shelduck.errors import InvalidRequest
 from shelduck.model.changes.modify import TableChange
 from shelduck.model.changes.schema_change import AddColumn, SetDefault
+from shelduck.model.tables.keys import table_keys
 from shelduck.model.tables.schema import Default, Field, FieldId, Path, Schema, with_paths
 from shelduck.model.tables.table_version import TableVersion
 
@@ -129,8 +130,12 @@ def _translated(
         kept = own or one
         return replace(found, initial_default=kept.initial_default, order=kept.order)
 
-    found = tuple(of(one, one.key, one.field, sink.columns.fields) for one in shown.outputs)
-    return found, comments
+    found = [of(one, one.key, one.field, sink.columns.fields) for one in shown.outputs]
+    keys = table_keys(sink)
+    if keys is not None:
+        # They stand in front, wherever the columns of the source do.
+        found.sort(key=lambda f: f.id not in keys.columns)
+    return tuple(found), comments
 
 
 def _with_kept(then: Sequence[Field], now: Sequence[Field]) -> tuple[Field, ...]:

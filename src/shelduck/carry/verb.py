@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -13,7 +13,7 @@ from shelduck.carry.flow import FlowText, paths_in, source_of
 from shelduck.errors import AlreadyExists, Conflict, InvalidRequest, NotFound
 from shelduck.lake.lookup import LakeHandle, TellsOfSpark, streams_into, version_at
 from shelduck.lake.results import TableName, table_name
-from shelduck.lake.spark_options import StreamOptions
+from shelduck.lake.spark_options import ChangesWanted, StreamOptions
 from shelduck.lake.unit import UnitOfWork, refuse_in_transaction
 from shelduck.model.changes.stream import Following
 from shelduck.model.tables.properties import FOLLOWS
@@ -106,7 +106,7 @@ class Stream(TellsOfSpark, in_parts=True):
             NotFound: needed snapshots of the source have expired, or it was dropped.
             InvalidRequest: the sink, or the stream's text, does not fit the source's columns. All
                 before was carried; mend it, and run the stream again.
-            Unsupported: a snapshot changed or deleted rows; see `Lake.stream`.
+            Unsupported: a snapshot changed or deleted rows, and `Lake.stream` got no key.
         """
         _require_one_of(on_schema_change, "carry", "fail")
         _require_one_of(on_drop, "drop", "keep")
@@ -201,6 +201,7 @@ class CarryVerbs(LakeHandle, in_parts=True):
         starting_timestamp: str | datetime | None = None,
         skip_change_commits: bool = False,
         ignore_deletes: bool = False,
+        key: str | Sequence[str] = (),
     ) -> Stream:
         """Return the stream of a table's rows, and of those that are added to it later.
 
@@ -214,6 +215,9 @@ class CarryVerbs(LakeHandle, in_parts=True):
             skip_change_commits: Leave out snapshots that changed or deleted rows; by default, they
                 end the stream.
             ignore_deletes: Leave out what only deletes rows.
+            key: A column of the sink, or several. Rows that are updated or deleted in the
+                source then are so in the sink, which is a table with this UNIQUE KEY. The source
+                has at most one row of a key.
         """
         refuse_in_transaction(self._unit, "a stream")
         if starting_version is not None and not isinstance(starting_version, int):
@@ -221,15 +225,23 @@ class CarryVerbs(LakeHandle, in_parts=True):
         latest = starting_version == "latest"
         version = None if isinstance(starting_version, str) else starting_version
         moment = None if starting_timestamp is None else str(starting_timestamp)
+        if key and (skip_change_commits or ignore_deletes):
+            raise InvalidRequest(
+                "a stream with a key has all changes; leave out skip_change_commits and"
+                " ignore_deletes"
+            )
         options = StreamOptions(
             version,
             moment,
             latest,
+            changes=bool(key),
             skips_changes=skip_change_commits,
             ignores_deletes=ignore_deletes,
+            form=ChangesWanted(0, net=True) if key else None,
         )
-        is_whole = starting_version == "all"
-        return Stream(Flow(self._state, self._name(source), options, FlowText(), is_whole))
+        is_whole, name = starting_version == "all", self._name(source)
+        keys = (key,) if isinstance(key, str) else tuple(key)
+        return Stream(Flow(self._state, name, options, FlowText(), is_whole, keys))
 
     def lineage(self, table: str | None = None) -> tuple[ColumnLineage, ...]:
         """Return which columns follow which, through the streams of `stream`, by their ids.

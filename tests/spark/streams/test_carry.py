@@ -432,3 +432,83 @@ def test_sql_carries_and_shows_the_lineage(source, spark):
     assert [t.name for t in lake.tables()] == ["a", "b"]
     with pytest.raises(InvalidRequest, match="is none of"):
         lake.stream("a", starting_version="first")
+
+
+def test_a_stream_with_a_key_changes_and_deletes_rows(source):
+    lake = source
+    lake.sql("INSERT INTO a VALUES (2, 20, 'x'), (3, 30, 'y'), (4, 40, 'z')")
+    keyed = lake.stream("a", key=["id"])
+    keyed.to("b")
+    lake.sql("UPDATE a SET v = v + 1 WHERE id > 2")
+    lake.sql("UPDATE a SET id = 9 WHERE id = 3")
+    lake.sql("DELETE FROM a WHERE id = 4")
+    lake.sql("ALTER TABLE a RENAME COLUMN id TO k, ADD COLUMN n INT DEFAULT 5")
+    with DuckDBOracle(lake._state.store.where) as duck:
+        duck.execute("UPDATE a SET v = 21 WHERE k = 2")
+        duck.execute("INSERT INTO a VALUES (4, 41, 'w', 6)")
+        duck.execute("DELETE FROM a WHERE k = 1")
+    lake.table("a").alter(shelduck.change_type("v", "string"), wait=True)
+    lake.sql("UPDATE a SET v = concat(v, '!') WHERE k = 9")
+    keyed.to("b")
+    assert seen(lake, "b") == seen(lake, "a")
+    assert seen(lake, "b")[1] == [(2, "21", "x", 5), (4, "41", "w", 6), (9, "31!", "y", 5)]
+    assert keyed.to("b") is None
+
+
+def test_a_key_goes_on_behind_not_null_and_a_table_that_is_emptied(source):
+    lake = source
+    lake.sql("INSERT INTO a VALUES (2, NULL, 'x'), (3, NULL, 'y')")
+    keyed = lake.stream("a", key=["id"])
+    keyed.to("b")
+    lake.sql("UPDATE a SET v = 2 WHERE id = 2")
+    lake.sql("DELETE FROM a WHERE id = 3")
+    lake.sql("ALTER TABLE a ALTER COLUMN v SET NOT NULL")
+    keyed.to("b")
+    assert not lake.table("b").columns.find(("v",)).nullable
+    assert seen(lake, "b") == seen(lake, "a")
+    lake.sql("TRUNCATE TABLE a")
+    lake.sql("INSERT INTO a VALUES (2, 3, 'new')")
+    keyed.to("b")
+    assert seen(lake, "b")[1] == [(2, 3, "new")]
+
+
+def test_rows_that_leave_a_condition_leave_the_sink(source):
+    lake = source
+    lake.sql("INSERT INTO a VALUES (2, 20, 'x'), (3, 30, 'y')")
+    keyed = (
+        lake.stream("a", key=["number"]).where("v > 15").select("id AS number", "v * 2 AS twice")
+    )
+    keyed.to("b")
+    lake.sql("UPDATE a SET v = 40 - v WHERE id < 3")
+    lake.sql("UPDATE a SET v = 31 WHERE id = 3")
+    keyed.to("b")
+    assert seen(lake, "b")[1] == [(1, 60), (2, 40), (3, 62)]
+    lake.sql("UPDATE a SET v = 0 WHERE id = 2")
+    lake.sql("INSERT OVERWRITE a SELECT id, v, t FROM a WHERE id <> 3")
+    lake.sql(
+        "CALL carry('a', 'b', key => 'number', where => 'v > 15',"
+        " select => ARRAY('id AS number', 'v * 2 AS twice'))"
+    )
+    assert seen(lake, "b")[1] == [(1, 60)]
+
+
+def test_a_key_is_that_of_the_sink(source):
+    lake = source
+    lake.sql("CREATE TABLE plain (id INT, v INT, t STRING)")
+    lake.sql("CREATE TABLE other (id INT, v INT, t STRING) UNIQUE KEY (id, v)")
+    lake.sql("CREATE TABLE sums (id INT, v INT SUM, t STRING MAX) AGGREGATE KEY (id)")
+    for sink in ("plain", "other", "sums"):
+        with pytest.raises(
+            InvalidRequest, match=rf"main.{sink} is no table with UNIQUE KEY \(id\)"
+        ):
+            lake.stream("a", key=["id"]).to(sink)
+    with pytest.raises(NotFound, match="nope"):
+        lake.stream("a", key=["nope"]).to("b")
+    lake.sql("CREATE TABLE own (id INT, v INT) UNIQUE KEY (id)")
+    with pytest.raises(InvalidRequest, match=r"UNIQUE KEY \(id\) whose columns the stream fills"):
+        lake.stream("a", key=["id"]).select("v").to("own")
+    with pytest.raises(InvalidRequest, match="leave out skip_change_commits"):
+        lake.stream("a", key=["id"], skip_change_commits=True)
+    lake.sql("UPDATE a SET v = 11")
+    assert lake.stream("a", key=["ID"]).select("id", "v").to("own") is not None
+    assert seen(lake, "own")[1] == [(1, 11)]

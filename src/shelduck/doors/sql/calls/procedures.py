@@ -103,6 +103,7 @@ def carry(
     on_drop: str = "drop",
     query_id: str | None = None,
     starting_version: Argument = None,
+    key: Texts | None = None,
 ) -> PlainRows:
     """Carry what is new in a table, rows and changes of columns, into another one.
 
@@ -110,7 +111,7 @@ def carry(
     """
     lake = CarryVerbs(runner.state, runner.unit)
     name = str(table_name(runner, source))
-    stream = lake.stream(name, starting_version=starting_version)  # type: ignore[arg-type]
+    stream = lake.stream(name, starting_version=starting_version, key=key or ())  # type: ignore[arg-type]
     stream = stream if where is None else stream.where(where)
     stream = stream if select is None else stream.select(*select)
     last = stream.to(str(table_name(runner, sink)), on_drop=on_drop, query_id=query_id)  # type: ignore[arg-type]
