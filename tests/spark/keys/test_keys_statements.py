@@ -35,6 +35,15 @@ def refused(copied, base):
     return refused
 
 
+def test_a_load_with_a_sign_computes_what_the_table_generates(copied):
+    _, lake = copied
+    lake.sql("CREATE TABLE g (k INT, v INT, w INT GENERATED ALWAYS AS (v * 2)) UNIQUE KEY (k)")
+    lake.sql("INSERT INTO g (k, v) VALUES (1, 1), (2, 2)")
+    loaded = "(1, 0, true), (2, 5, false), (3, 6, NULL)"
+    lake.sql(f"INSERT INTO g (k, v, {DELETE_SIGN}) VALUES {loaded}")
+    assert sorted(rows(lake.table("g").read())) == [(2, 5, 10), (3, 6, 12)]
+
+
 @pytest.mark.slow
 def test_a_table_of_a_query_has_each_key_once(copied, refused):
     catalog, lake = copied

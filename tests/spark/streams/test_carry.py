@@ -512,3 +512,23 @@ def test_a_key_is_that_of_the_sink(source):
     lake.sql("UPDATE a SET v = 11")
     assert lake.stream("a", key=["ID"]).select("id", "v").to("own") is not None
     assert seen(lake, "own")[1] == [(1, 11)]
+
+
+def test_a_sink_with_a_key_computes_and_checks(source):
+    lake = source
+    lake.sql(
+        "CREATE TABLE b (id INT, v INT, w INT GENERATED ALWAYS AS (v * 2), CONSTRAINT low CHECK"
+        " (v < 90)) UNIQUE KEY (id)"
+    )
+    lake.sql("INSERT INTO a VALUES (2, 20, 'x'), (3, 30, 'y')")
+    keyed = lake.stream("a", key="id").select("id", "v")
+    keyed.to("b")
+    lake.sql("DELETE FROM a WHERE id = 1; UPDATE a SET v = 21 WHERE id = 2")
+    keyed.to("b")
+    assert seen(lake, "b")[1] == [(2, 21, 42), (3, 30, 60)]
+    lake.sql("UPDATE a SET v = 99 WHERE id = 2")
+    with pytest.raises(InvalidRequest, match="constraint low"):
+        keyed.to("b")
+    lake.sql("DELETE FROM a WHERE id = 2")
+    keyed.to("b")
+    assert seen(lake, "b")[1] == [(3, 30, 60)]

@@ -70,7 +70,7 @@ def ruled(
             given = is_given(field)
             if given is not False:
                 value = _given_or(column_of(value), field, _told(field, one, table), given)
-            right[field.name] = value if only is None else F.when(column_of(only), value)
+            right[field.name] = value if only is None else F.when(column_of(only), column_of(value))
         rows = select_named(rows, [Named(n, right.get(n, backticked(n))) for n in columns])
     return checked(rows, columns, table, only)
 
