@@ -48,8 +48,8 @@ class TableDiff:
 
     ``table`` is its name where the branch came from, ``change`` is ``created``, ``dropped``,
     ``replaced`` by a new one or ``changed``; of a view it is ``view changed``. ``clauses`` are
-    those of the ALTER TABLE that does the same. ``rows`` are some of the rows, each with
-    ``_change``: ``added``, ``changed`` or ``deleted``.
+    those of the ALTER TABLE that does the same, ``rollups`` the statements that do so with rollups.
+    ``rows`` are some of the rows, each with ``_change``: ``added``, ``changed`` or ``deleted``.
     """
 
     table: str
@@ -57,6 +57,7 @@ class TableDiff:
     clauses: tuple[str, ...] = ()
     counts: RowCounts = RowCounts()
     rows: tuple[Mapping[str, object], ...] = field(default=(), hash=False)
+    rollups: tuple[str, ...] = ()
 
     @property
     def counted(self) -> str:
@@ -65,8 +66,9 @@ class TableDiff:
 
     @property
     def sql(self) -> str:
-        """The ALTER TABLE that changes the columns in the same way; empty if they did not."""
-        return f"ALTER TABLE {self.table} {', '.join(self.clauses)}" if self.clauses else ""
+        """The statements that change columns and rollups in the same way; empty if none did."""
+        altered = (f"ALTER TABLE {self.table} {', '.join(self.clauses)}",) if self.clauses else ()
+        return "; ".join((*altered, *self.rollups))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,7 +117,7 @@ class BranchDiff:
             lines.append(
                 table.table if table.change == "changed" else f"{table.table} {table.change}"
             )
-            lines += [f"  {clause}" for clause in table.clauses]
+            lines += [f"  {text}" for text in (*table.clauses, *table.rollups)]
             lines += [f"  rows: {table.counted}"] if table.counted else []
             lines += [f"  {_line(row)}" for row in table.rows]
         return "\n".join([*lines, *self._refused()])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from shelduck.branches.branch_diff import BranchDiff, RowCounts, TableDiff
 from shelduck.branches.branch_tables import (
     branch_called,
+    rollups_then,
     source_of_branch,
     table_pairs,
     twin_as_begun,
@@ -25,9 +26,13 @@ from shelduck.lake.state import LakeState
 from shelduck.lake.unit import UnitOfWork
 from shelduck.model.changes.change import COMPACTIONS, DELETES, INSERTS
 from shelduck.model.changes.job import successors
+from shelduck.model.tables.rollup import rollup_names
 from shelduck.model.tables.table_version import Feature, TableVersion
 from shelduck.model.tables.twin import branched_from
+from shelduck.model.text.names import quote_name
 from shelduck.read.scan.scan_frames import Origin
+from shelduck.rollups.rollup_plan import spec_of
+from shelduck.text.ddl.render import rollup_text
 from shelduck.write.parquet.kept import Kept
 
 MOST = 1000
@@ -95,13 +100,15 @@ def _changed(
 
     None if nothing happened to it.
     """
-    clauses, verbs = tuple[str, ...](), history.changes(side.table, side.since)
+    clauses, rollups = tuple[str, ...](), tuple[str, ...]()
+    verbs = history.changes(side.table, side.since)
     if base is not None:
         done = [c for job in side.jobs if job.is_understood for c in job.work.conversions]
         clauses = clauses_between(base, side.table, successors(done))
-        if not (clauses or verbs & (INSERTS | DELETES)):
+        rollups = tuple(_rollups(side, base, name))
+        if not (clauses or rollups or verbs & (INSERTS | DELETES)):
             return None
-        if not clauses and history.has_same_files(side.table, side.since):
+        if not (clauses or rollups) and history.has_same_files(side.table, side.since):
             return None
     known = row_changes(history.connection, [side.table.id], side.since, history.head)
     found = known.get(side.table.id, FileChanges())
@@ -115,7 +122,19 @@ def _changed(
         counts = RowCounts(net=found.rows)
     else:
         counts = RowCounts(0, 0, -found.rows, found.rows)
-    return _Changed(side, TableDiff(name, "changed" if base else "created", clauses, counts))
+    word = "changed" if base else "created"
+    return _Changed(side, TableDiff(name, word, clauses, counts, rollups=rollups))
+
+
+def _rollups(side: Side, base: TableVersion, name: str) -> Iterator[str]:
+    """Yield the statements that make the rollups of a table those of now."""
+    was, now = rollup_names(base), rollup_names(side.table)
+    yield from (f"ALTER TABLE {name} DROP ROLLUP {quote_name(n)}" for n in was if n not in now)
+    if not {*now} <= {*was}:
+        for each in rollups_then(side.unit, side.table):
+            spec = spec_of(side.table, each)
+            if spec is not None and spec.name not in was:
+                yield rollup_text(name, spec)
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,16 @@ def test_rollups_that_a_branch_makes_and_drops_come_with_its_merge(lake):
     lake.create_branch("b")
     made(lake, "b.t", "least", "k, min(n)")
     lake.execute("ALTER TABLE b.t DROP ROLLUP most")
+    [only] = lake.sql("MERGE BRANCH b DRY RUN").collect()
+    assert (only.table, only.change, only.sql.split("; ")) == (
+        "main.t",
+        "changed",
+        [
+            "ALTER TABLE main.t DROP ROLLUP most",
+            "CREATE MATERIALIZED VIEW least AS SELECT k, MIN(n) AS min_n FROM main.t GROUP BY k",
+        ],
+    )
+    assert "  ALTER TABLE main.t DROP ROLLUP most\n" in str(lake.branch_diff("b"))
     lake.sql("INSERT INTO t VALUES ('a', 9)")
     lake.sql("ALTER TABLE t RENAME COLUMN n TO m")
     assert [(c.kind, c.item) for c in lake.merge_conflicts("b")] == []

@@ -121,7 +121,13 @@ def _rollup(spec: RollupSpec) -> str:
     return text
 
 
-def _materialized_view(table: NamedTable, spec: RollupSpec) -> str:
+def rollup_text(table: NamedTable | str, spec: RollupSpec) -> str:
+    """Return the statement that adds a rollup to a table."""
+    made = f"ALTER TABLE {table} ADD ROLLUP {_rollup(spec)}"
+    return _materialized_view(table, spec) if spec.measures else made
+
+
+def _materialized_view(table: NamedTable | str, spec: RollupSpec) -> str:
     keys = ", ".join(map(quote_name, spec.columns))
     made = [
         f"{m.measure.value}({'*' if m.column is None else quote_name(m.column)})"
