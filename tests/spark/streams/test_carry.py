@@ -434,6 +434,7 @@ def test_sql_carries_and_shows_the_lineage(source, spark):
         lake.stream("a", starting_version="first")
 
 
+@pytest.mark.slow
 def test_a_stream_with_a_key_changes_and_deletes_rows(source):
     lake = source
     lake.sql("INSERT INTO a VALUES (2, 20, 'x'), (3, 30, 'y'), (4, 40, 'z')")
@@ -455,6 +456,7 @@ def test_a_stream_with_a_key_changes_and_deletes_rows(source):
     assert keyed.to("b") is None
 
 
+@pytest.mark.slow
 def test_a_key_goes_on_behind_not_null_and_a_table_that_is_emptied(source):
     lake = source
     lake.sql("INSERT INTO a VALUES (2, NULL, 'x'), (3, NULL, 'y')")
@@ -514,6 +516,7 @@ def test_a_key_is_that_of_the_sink(source):
     assert seen(lake, "own")[1] == [(1, 11)]
 
 
+@pytest.mark.slow
 def test_a_sink_with_a_key_computes_and_checks(source):
     lake = source
     lake.sql(
