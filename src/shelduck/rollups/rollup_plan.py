@@ -67,7 +67,7 @@ def plan_rollup(base: TableVersion, spec: RollupSpec, *, for_use: bool = True) -
     elif spec.measures:
         raise InvalidRequest(
             f"rollup {spec.name} of {base.full_name} cannot have aggregates: only rollups of"
-            " DUPLICATE tables can"
+            " DUPLICATE tables can; write CREATE MATERIALIZED VIEW … REFRESH ON DEMAND AS …"
         )
     elif keys.model is KeyModel.UNIQUE:
         parts, model = _of_unique(base, spec, keys, fields)
