@@ -28,7 +28,7 @@ class Program:
         self.kinds = {"v": "INT", "s": "STRUCT<f: INT, g: STRING>"}
         self.inside, self.keys = {"s": ["f", "g"]}, []
         self.key = ("id",) if seed % 2 else ()
-        lake.set_option("data_inlining_row_limit", seed % 2 * 10)
+        lake.set_option("data_inlining_row_limit", seed // 2 % 2 * 10)
         lake.execute("CREATE TABLE a (id BIGINT, v INT, s STRUCT<f: INT, g: STRING>)")
         self.insert()
 
@@ -236,7 +236,7 @@ class Program:
     def seen(self, name, condition=""):
         """Columns with their types, defaults and comments, and the rows, as DuckDB reads them.
 
-        The last table has only the rows that fulfil a condition. A key stands in front.
+        The last table has only the rows that fulfil a condition. Key columns come first.
         """
         columns = self.duck.sql(
             "SELECT column_name, data_type, column_default, is_nullable, comment"

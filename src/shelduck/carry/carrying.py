@@ -83,7 +83,7 @@ class Carrying:
         plain = [replace(one, field=_bare(one.field)) for one in outputs]
 
         def stage(unit: UnitOfWork) -> None:
-            # Keys stand in front of other columns.
+            # A table has its keys first.
             fronts = {name.lower() for name in flow.key}
             fields = sorted((o.field for o in outputs), key=lambda f: f.name.lower() not in fronts)
             columns = struct_type(fields)

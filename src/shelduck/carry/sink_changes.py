@@ -133,7 +133,7 @@ def _translated(
     found = [of(one, one.key, one.field, sink.columns.fields) for one in shown.outputs]
     keys = table_keys(sink)
     if keys is not None:
-        # They stand in front, wherever the columns of the source do.
+        # The sink has its keys first, whatever order the source has.
         found.sort(key=lambda f: f.id not in keys.columns)
     return tuple(found), comments
 
